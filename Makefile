@@ -1,0 +1,40 @@
+# Everything runs from .venv, made from the pinned versions in constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+PACKAGES := collectors detectors slo alerts dashboards paceline
+
+.PHONY: help setup services demo test check bench clean
+
+help: ## Show what can be made.
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/.ready: pyproject.toml constraints.txt
+	@echo "Setting up .venv from the pinned versions ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: .venv/.ready ## Make .venv from pinned versions.
+
+services: ## Install Prometheus and Chromium for the tests, where apt may.
+	@bash .ci/services
+
+demo: setup ## Run the main job on the simulated cluster: page, timeline, report.
+	@$(BIN)/paceline demo
+
+test: setup services ## Set up and pass all tests.
+	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term:skip-covered
+
+check: setup ## Lint, types, layers, wheel contents.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q -m wheel tests/test_wheel.py
+
+bench: setup ## Print the yardsticks; needs PACELINE_DATA.
+	@$(BIN)/python -m benchmarks
+
+clean: ## Remove what was made.
+	rm -rf .venv build dist htmlcov .coverage* .mypy_cache .ruff_cache .pytest_cache

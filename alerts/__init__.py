@@ -1,0 +1,1 @@
+"""Incidents, pages and what they say."""

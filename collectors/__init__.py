@@ -1,0 +1,1 @@
+"""Readers: every source and dialect, from bytes to frames; nothing here judges."""

@@ -1,0 +1,1 @@
+"""Findings: frames in, verdicts out; nothing here reads a file."""

@@ -1,0 +1,1 @@
+"""The command line, the pipeline that wires the floors, and the simulated cluster."""

@@ -1,0 +1,1 @@
+"""Objectives, burn rates, budgets and the Prometheus rules made from them."""
