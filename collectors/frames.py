@@ -1,0 +1,254 @@
+"""The frames that travel through the house: their schemas, and the one check at each door.
+
+Long and narrow; UTC microseconds; base units as Prometheus has them; null means not known. A
+reader fills a `Reading` (see `collectors.readings`) with these frames, a detector takes them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+TIME: Final = pl.Datetime("us", "UTC")
+
+
+def schema_of(columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.Schema:
+    """Return the schema of the given columns, in their order."""
+    return pl.Schema(columns)
+
+
+SAMPLES: Final = schema_of(
+    {
+        "time": TIME,
+        "host": pl.String,
+        "device_kind": pl.String,
+        "device": pl.String,
+        "index": pl.Int32,
+        "model": pl.String,
+        "run": pl.String,
+        "signal": pl.String,
+        "value": pl.Float64,
+        "reason": pl.String,
+        "source": pl.String,
+    }
+)
+"""One measured value. `device_kind`: gpu, nic, switch_port, disk, cpu, node. `device` is canonical
+(see `collectors.identity`); `index` is the number the source gave it, for people. `value` is null
+when the source answered without one and `reason` says why (blank, not_supported, out_of_range ...).
+"""
+
+STEPS: Final = schema_of(
+    {
+        "run": pl.String,
+        "attempt": pl.Int32,
+        "rank": pl.Int32,
+        "host": pl.String,
+        "step": pl.Int64,
+        "interval_steps": pl.Int32,
+        "end_time": TIME,
+        "step_seconds": pl.Float64,
+        "time_kind": pl.String,
+        "data_seconds": pl.Float64,
+        "compute_seconds": pl.Float64,
+        "comm_seconds": pl.Float64,
+        "optimizer_seconds": pl.Float64,
+        "checkpoint_seconds": pl.Float64,
+        "loss": pl.Float64,
+        "loss_state": pl.String,
+        "grad_norm": pl.Float64,
+        "tokens": pl.Float64,
+        "samples": pl.Float64,
+        "skipped_steps": pl.Int32,
+        "source": pl.String,
+    }
+)
+"""One report of progress. `rank` is null when the line speaks for the whole job. `step_seconds` is
+per step, over the `interval_steps` steps that end at `step`. `time_kind`: single_step,
+interval_mean, window_mean, running_mean_since_start, cumulative, arrival (an unlabelled clock).
+`loss_state` tells a loss that was not printed from one that was never asked for. `tokens` and
+`samples` are per step.
+"""
+
+OPS: Final = schema_of(
+    {
+        "run": pl.String,
+        "attempt": pl.Int32,
+        "step": pl.Int64,
+        "rank": pl.Int32,
+        "dp": pl.Int32,
+        "pp": pl.Int32,
+        "operation": pl.String,
+        "family": pl.String,
+        "start_seconds": pl.Float64,
+        "end_seconds": pl.Float64,
+        "sequence": pl.Int64,
+        "chunk": pl.Int32,
+        "micro_batch": pl.Int32,
+        "source": pl.String,
+    }
+)
+"""One traced operation of a worker; times count from the step's start. `family`: compute, comm,
+host."""
+
+COLLECTIVES: Final = schema_of(
+    {
+        "run": pl.String,
+        "host": pl.String,
+        "rank": pl.Int32,
+        "group": pl.String,
+        "group_name": pl.String,
+        "group_rank": pl.Int32,
+        "group_ranks": pl.List(pl.Int32),
+        "sequence": pl.Int64,
+        "operation": pl.String,
+        "input_count": pl.Int64,
+        "output_count": pl.Int64,
+        "state": pl.String,
+        "enqueued": pl.Int64,
+        "completed": pl.Int64,
+        "timeout_seconds": pl.Float64,
+        "running_seconds": pl.Float64,
+        "time": TIME,
+        "source": pl.String,
+        "position": pl.Int64,
+    }
+)
+"""What one rank says of one collective. `rank` is global, `group_rank` counts inside the group;
+neither is ever read as the other. `state`: timed_out, failed, signalled, scheduled, started,
+completed, reported. `enqueued` and `completed` are the group's last sequence numbers on that rank;
+null is not known.
+"""
+
+EVENTS: Final = schema_of(
+    {
+        "time": TIME,
+        "host": pl.String,
+        "device_kind": pl.String,
+        "device": pl.String,
+        "rank": pl.Int32,
+        "run": pl.String,
+        "kind": pl.String,
+        "code": pl.String,
+        "severity": pl.String,
+        "peer": pl.String,
+        "count": pl.Int32,
+        "message": pl.String,
+        "source": pl.String,
+        "position": pl.Int64,
+    }
+)
+"""Something that happened. `kind` is ours (xid, sxid, link_down, link_up, net_error, oom,
+traceback, process_exit, checkpoint, evaluation, run_start, run_end, warning ...); `peer` is the
+other end where the source names one; `count` is how many equal lines it stands for."""
+
+JOBS: Final = schema_of(
+    {
+        "run": pl.String,
+        "attempt": pl.Int32,
+        "state": pl.String,
+        "start": TIME,
+        "end": TIME,
+        "hosts": pl.List(pl.String),
+        "world": pl.Int32,
+        "exit": pl.String,
+        "reason": pl.String,
+        "source": pl.String,
+    }
+)
+"""One attempt of a run as its launcher or scheduler tells it."""
+
+PLACEMENTS: Final = schema_of(
+    {
+        "run": pl.String,
+        "attempt": pl.Int32,
+        "rank": pl.Int32,
+        "host": pl.String,
+        "gpu": pl.String,
+        "index": pl.Int32,
+        "dp": pl.Int32,
+        "pp": pl.Int32,
+        "tp": pl.Int32,
+        "ep": pl.Int32,
+        "source": pl.String,
+    }
+)
+"""Where a rank runs and which part it plays; `gpu` is a canonical device, `index` its number."""
+
+LINKS: Final = schema_of(
+    {
+        "node_a": pl.String,
+        "port_a": pl.String,
+        "node_b": pl.String,
+        "port_b": pl.String,
+        "rail": pl.Int32,
+        "source": pl.String,
+    }
+)
+"""One cable, named once: the ends are in alphabetical order of (node, port)."""
+
+REJECTS: Final = schema_of(
+    {"source": pl.String, "position": pl.Int64, "text": pl.String, "reason": pl.String}
+)
+"""One input line or record that became nothing else. `position` is a line number from 1, or null
+when the whole file is meant; `text` is cut to 200 characters."""
+
+COVERAGE: Final = schema_of(
+    {
+        "entity": pl.String,
+        "signal": pl.String,
+        "start": TIME,
+        "end": TIME,
+        "seen": pl.Int64,
+        "expected": pl.Int64,
+        "source": pl.String,
+    }
+)
+"""How much of what was due arrived, by entity and signal, over [start, end)."""
+
+
+class SchemaError(TypeError):
+    """A frame is not what the door asks for."""
+
+
+def require(frame: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
+    """Return the columns of `schema`, after checking that each is there with its type.
+
+    Args:
+        frame: Any frame; columns beside the schema's are left out of the result.
+        schema: One of the constants above, or any other schema.
+
+    Returns:
+        `frame` with exactly the schema's columns, in its order.
+
+    Raises:
+        SchemaError: A column is missing or has another type; the message lists both sides.
+    """
+    found = frame.collect_schema()
+    wrong = [
+        f"{name}: wanted {kind}, found {found.get(name, 'nothing')}"
+        for name, kind in schema.items()
+        if found.get(name) != kind
+    ]
+    if wrong:
+        raise SchemaError(
+            f"columns do not fit: {'; '.join(wrong)}. The frame has {dict(found)}; "
+            "see collectors/frames.py for the schemas"
+        )
+    return frame.select(schema.names())
+
+
+def conform(frame: pl.LazyFrame, schema: pl.Schema) -> pl.LazyFrame:
+    """Return `frame` as `schema`: missing columns become null, others are cast, extras go.
+
+    Args:
+        frame: What a reader has; any subset of the schema's columns.
+        schema: The schema to fill.
+
+    Returns:
+        Exactly the schema's columns, in its order; a value that its type cannot hold is null.
+    """
+    found = frame.collect_schema()
+    return frame.select(
+        (pl.col(name) if name in found else pl.lit(None)).cast(kind, strict=False).alias(name)
+        for name, kind in schema.items()
+    )

@@ -1,0 +1,95 @@
+"""Which reader wants a file: decided by its content, never by its name alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from collectors.readings import Reading
+
+HEAD_BYTES: Final = 65_536
+"""How much of a file a dialect may look at before it says whether it wants it."""
+
+MAX_CONTROL_SHARE: Final = 0.10
+"""Above this share of control bytes a head is binary; logs hold escapes and stray NULs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The start of a file.
+
+    Attributes:
+        name: The file's name without its folder; a hint that breaks ties, never more.
+        data: Its first `HEAD_BYTES` bytes.
+    """
+
+    name: str
+    data: bytes
+
+    @cached_property
+    def text(self) -> str:
+        """Return the head as text; bytes that are not UTF-8 become replacement characters."""
+        return self.data.decode("utf-8", errors="replace").removeprefix("\ufeff")
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Return the head's non-empty lines; the last one may be cut."""
+        return tuple(line for line in self.text.splitlines() if line.strip())
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """Return whether the head is not text: many control bytes that no log writes."""
+        kept = {7, 8, 9, 10, 11, 12, 13, 27}
+        control = sum(1 for byte in self.data if byte < 32 and byte not in kept)  # noqa: PLR2004 -- the first printable byte
+        return control > MAX_CONTROL_SHARE * len(self.data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """What a file cannot say of itself.
+
+    Attributes:
+        time_zone: IANA zone of stamps that carry none.
+        year: Year of stamps that carry none; null: such a time is not known.
+    """
+
+    time_zone: str = "UTC"
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One file format and its reader.
+
+    Attributes:
+        name: The format's short name in reports.
+        wants: How sure the dialect is of a head, 0 (not mine) to 1 (nobody else's).
+        read: Reads the file at a path; the text is the source's name in evidence. Never raises
+            on content.
+    """
+
+    name: str
+    wants: Callable[[Head], float]
+    read: Callable[[Path, str, ReadOptions], Reading]
+
+
+def read_head(path: Path) -> Head:
+    """Return the head of the file at `path`.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    with path.open("rb") as stream:
+        return Head(name=path.name, data=stream.read(HEAD_BYTES))
+
+
+def choose(head: Head, dialects: tuple[Dialect, ...]) -> Dialect | None:
+    """Return the dialect that is surest of the head; the earlier listed one wins a tie.
+
+    Returns:
+        The dialect, or null when none wants the head at all.
+    """
+    ranked = [(dialect.wants(head), -at) for at, dialect in enumerate(dialects)]
+    best = max(ranked, default=(0.0, 0))
+    return dialects[-best[1]] if best[0] > 0 else None
