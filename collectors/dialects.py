@@ -3,10 +3,17 @@
 from pathlib import Path
 from typing import Final
 
+from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
+from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.readings import Reading, reject_file
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
+from collectors.step_records import read_step_records, wants_step_records
 
-DIALECTS: Final[tuple[Dialect, ...]] = ()
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
+    Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
+    Dialect(name="step records", wants=wants_step_records, read=read_step_records),
+)
 """In order of specificity: among equally sure dialects the earlier one reads."""
 
 
