@@ -98,7 +98,9 @@ def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
     )
     starts = (pl.col("kind") == "run_start").fill_null(value=False).cum_sum()
     return (
-        fields.with_columns(pl.col("rank").fill_null(rank), kind.alias("class"))
+        fields.with_columns(
+            pl.col("rank").fill_null(pl.lit(rank, dtype=pl.Int64)), kind.alias("class")
+        )
         .with_columns(_event_kind().alias("kind"))
         .with_columns(starts.over("run", "rank").cast(pl.Int64).alias("starts"))
     )

@@ -29,6 +29,14 @@ _AS_THEY_ARE: Final = (
     "samples",
 )
 
+_MIN_RISING_SHARE: Final = 0.8
+
+_MIN_CLOCK_GROWTH: Final = 5.0
+"""Largest over smallest value of a clock that started near the file's first record."""
+
+_MAX_STEP_SECONDS: Final = 1000.0
+"""A `t` above this is the clock of a machine that was up before, not the time of a step."""
+
 _PHASE_COLUMNS: Final = tuple(name for name in DURATIONS if name != "phase_seconds")
 
 
@@ -73,7 +81,7 @@ def steps_of(records: pl.DataFrame) -> pl.DataFrame:
     is_clock = _clock_runs_on(numbered)
     clock = pl.col("clock_seconds")
     own = pl.col("step_seconds") if is_clock else pl.col("step_seconds").fill_null(clock)
-    ticks = (pl.col("time").cast(pl.Int64) / 1e6).fill_null(clock if is_clock else None)
+    ticks = (pl.col("time").cast(pl.Int64) / 1e6).fill_null(pl.when(is_clock).then(clock))
     lane = ("run", "rank", "attempt")
     return (
         numbered.with_columns(step_seconds=own)
@@ -85,9 +93,17 @@ def steps_of(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def _clock_runs_on(records: pl.DataFrame) -> bool:
-    """Return whether small `t` values are a clock: they rise from each record to the next."""
-    gaps = records.select(pl.col("clock_seconds").diff().over("run", "rank"))
-    return records.height >= _MIN_CLOCK_RECORDS and bool((gaps.to_series() > 0).all())
+    """Return whether small `t` values are a clock and not the seconds of each step.
+
+    A clock rises nearly always (a restart may set it back), and far: a duration that creeps up
+    does not grow to a multiple of itself.
+    """
+    clock = pl.col("clock_seconds")
+    rising = (clock.diff().over("run", "rank") > 0).mean().fill_null(0.0) >= _MIN_RISING_SHARE
+    far = clock.max() >= _MIN_CLOCK_GROWTH * clock.min()
+    late = clock.median() >= _MAX_STEP_SECONDS
+    enough = clock.count() >= _MIN_CLOCK_RECORDS
+    return bool(records.select((enough & rising & (far | late)).fill_null(value=False)).item())
 
 
 def _derived() -> list[pl.Expr]:
