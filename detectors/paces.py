@@ -1,0 +1,114 @@
+"""How long each rank works in a step: the measure that tells ranks of a lockstep job apart.
+
+In a synchronous job every rank's total step time is that of the slowest, so only the part spent
+before waiting tells. Source: methods reference, section 8; rank-straggler policy of TraceML.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from collectors.frames import OPS, require, schema_of
+from detectors.placing import ROLES
+
+PACES: Final = schema_of(
+    {
+        **{name: ROLES[name] for name in ROLES.names()},
+        "step": pl.Int64,
+        "end_time": pl.Datetime("us", "UTC"),
+        "measure": pl.String,
+        "pace_seconds": pl.Float64,
+        "compute_seconds": pl.Float64,
+        "data_seconds": pl.Float64,
+        "comm_seconds": pl.Float64,
+        "step_seconds": pl.Float64,
+    }
+)
+"""One row a rank's step, with its role. `pace_seconds` is the time compared between ranks and
+`measure` says what it is: busy (data and compute), not_waiting (step less communication), wait
+(communication alone: the culprit waits least, so less is worse) or step (total time: tells ranks
+apart only where they are not in lockstep)."""
+
+MIN_SHARE: Final = 0.5
+"""A measure serves when half of the attempt's rank-steps have it."""
+
+_MEASURES: Final = ("busy", "not_waiting", "step", "wait")
+
+
+def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the paces of all ranks that report for themselves.
+
+    Args:
+        steps: `STEPS`, cleaned; rows without a rank speak for the whole job and are left out.
+        roles: `ROLES`; a rank that is not in it keeps the host it reports and null coordinates.
+
+    Returns:
+        `PACES`. One measure a run and attempt: the first of the ladder that half of its rank-steps
+        have. Tokens per step that differ between ranks are divided out.
+    """
+    keys = ["run", "attempt"]
+    busy = pl.col("compute_seconds") + pl.col("data_seconds").fill_null(0.0)
+    values = {
+        "busy": busy,
+        "not_waiting": pl.col("step_seconds") - pl.col("comm_seconds"),
+        "step": pl.col("step_seconds"),
+        "wait": pl.col("comm_seconds"),
+    }
+    rows = steps.drop_nulls("rank").with_columns(
+        pl.when(value > 0).then(value).alias(f"_{name}") for name, value in values.items()
+    )
+    share = {name: pl.col(f"_{name}").is_not_null().mean().over(keys) for name in _MEASURES}
+    chosen = pl.coalesce(pl.when(share[name] >= MIN_SHARE).then(pl.lit(name)) for name in _MEASURES)
+    value = pl.coalesce(
+        pl.when(pl.col("measure") == name).then(pl.col(f"_{name}")) for name in _MEASURES
+    )
+    return (
+        rows.with_columns(measure=chosen)
+        .with_columns(pace_seconds=value / _relative_tokens())
+        .join(roles, on=[*keys, "rank"], how="left", suffix="_role", nulls_equal=True)
+        .with_columns(host=pl.coalesce("host_role", "host"))
+        .select(PACES.names())
+    )
+
+
+def _relative_tokens() -> pl.Expr:
+    """Return a rank's tokens over the median rank's in the same step; 1 where not known."""
+    tokens = pl.col("tokens") / pl.col("tokens").median().over(["run", "attempt", "step"])
+    return pl.when(tokens > 0, tokens.is_finite()).then(tokens).otherwise(1.0)
+
+
+def traced_paces(ops: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the paces of the workers of operation traces.
+
+    Args:
+        ops: `OPS`; compute operations are added up, communication counts from a worker's first to
+            its last moment in it.
+
+    Returns:
+        `PACES` with measure busy; `rank` is the traced worker. Traces sample steps, so there is no
+        warm-up to leave out and no clock.
+    """
+    seconds = pl.col("end_seconds") - pl.col("start_seconds")
+    worker = ["run", "attempt", "rank", "dp", "pp", "step"]
+    sums = (
+        ops.pipe(require, OPS)
+        .group_by(worker)
+        .agg(
+            seconds.filter(pl.col("family") == "compute").sum().alias("compute_seconds"),
+            seconds.filter(pl.col("family") == "comm").sum().alias("comm_seconds"),
+            pl.col("end_seconds").max().alias("step_seconds"),
+        )
+        .filter(pl.col("compute_seconds") > 0)
+    )
+    return sums.select(
+        (pl.col(name) if name in worker else _traced(name)).cast(kind).alias(name)
+        for name, kind in PACES.items()
+    )
+
+
+def _traced(name: str) -> pl.Expr:
+    if name in {"compute_seconds", "comm_seconds", "step_seconds"}:
+        return pl.col(name)
+    if name == "pace_seconds":
+        return pl.col("compute_seconds")
+    return pl.lit("busy" if name == "measure" else None)

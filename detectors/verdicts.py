@@ -1,0 +1,279 @@
+"""What a detector says: one row a finding, with its evidence and its way out.
+
+Healthy is no row. Unknown is an answer of its own, never healthy, and says what would decide it.
+A verdict depends on its inputs and parameters alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Final, Literal, cast
+
+import polars as pl
+
+from collectors.frames import TIME, schema_of
+
+Kind = Literal[
+    "slow",
+    "degrading",
+    "flapping",
+    "group_slow",
+    "imbalance",
+    "hang",
+    "crash",
+    "mismatch",
+    "link_fault",
+    "congestion",
+    "config_drift",
+    "lemon",
+    "numerical",
+    "telemetry_lost",
+    "unknown",
+]
+Level = Literal["rank", "gpu", "nic", "link", "host", "rack", "group", "job"]
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Whom a finding is about; only what is known is set.
+
+    Attributes:
+        run: Training run.
+        attempt: Attempt of the run, from 0.
+        host: Canonical host.
+        rank: Global rank.
+        gpu: The GPU's number on its host, as its source counts.
+        device: Canonical device (GPU UUID, NIC port, disk).
+        worker: Worker of a trace, where it is no rank.
+        dp: Data-parallel coordinate.
+        pp: Pipeline stage.
+        tp: Tensor-parallel coordinate.
+        ep: Expert-parallel coordinate.
+        switch: Switch node.
+        port: Port of the switch or NIC.
+        link: Both ends, `node:port - node:port`, in alphabetical order.
+        rack: Rack.
+        group: Communicator or any other named group.
+    """
+
+    run: str | None = None
+    attempt: int | None = None
+    host: str | None = None
+    rank: int | None = None
+    gpu: int | None = None
+    device: str | None = None
+    worker: int | None = None
+    dp: int | None = None
+    pp: int | None = None
+    tp: int | None = None
+    ep: int | None = None
+    switch: str | None = None
+    port: str | None = None
+    link: str | None = None
+    rack: str | None = None
+    group: str | None = None
+
+    def known(self) -> dict[str, str | int]:
+        """Return the fields that are set, in the order above."""
+        pairs = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: value for name, value in pairs if value is not None}
+
+    def phrase(self) -> str:
+        """Return the subject as words for a page, such as `rank 5 on hx8-001`."""
+        named = self.known()
+        words = [f"{name} {named[name]}" for name in _SPOKEN if name in named]
+        text = ", ".join(words)
+        if self.host and not self.link:
+            text = f"{text} on {self.host}" if text else self.host
+        return text or self.link or self.group or (f"run {self.run}" if self.run else "unnamed")
+
+
+_SPOKEN: Final = ("gpu", "rank", "worker", "dp", "pp", "link", "rack")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One thing that was seen.
+
+    Attributes:
+        source: Which input or signal showed it.
+        time: When; null if the source has no clock.
+        what: In words, with the numbers.
+    """
+
+    source: str
+    time: datetime | None = None
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One finding.
+
+    Attributes:
+        kind: One of the kinds of the design.
+        level: The smallest defensible domain.
+        subject: Whom it is about.
+        onset: When it began; null when unknown or before the data.
+        onset_before_data: It was so already when the data began.
+        detected: When a causal detector would have said so; null if the source has no clock.
+        cleared: When it ended; null while it lasts or if not known.
+        onset_step: Training step at the onset.
+        cleared_step: First training step after it.
+        slowdown: Ratio to the reference, above 1; null if not a speed.
+        cause: Short word such as `thermal`; null when not known.
+        confidence: How sure.
+        peers: Which group it was compared with, by which rung of the ladder.
+        peer_count: How many peers that were.
+        q_value: False-discovery rate at which it stands; null where no test was made.
+        evidence: What was seen, most telling first.
+        victims: Who suffers without being at fault.
+        alternatives: Whom else it could be, most likely first.
+        action: The next step for the person on call.
+        needed: For `unknown`: the input that would decide.
+    """
+
+    kind: Kind
+    level: Level
+    subject: Subject
+    confidence: Confidence
+    onset: datetime | None = None
+    onset_before_data: bool = False
+    detected: datetime | None = None
+    cleared: datetime | None = None
+    onset_step: int | None = None
+    cleared_step: int | None = None
+    slowdown: float | None = None
+    cause: str | None = None
+    peers: str | None = None
+    peer_count: int | None = None
+    q_value: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    victims: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    action: str | None = None
+    needed: str | None = None
+
+
+_WHOLE: Final = frozenset({"attempt", "rank", "gpu", "worker", "dp", "pp", "tp", "ep"})
+
+SUBJECT: Final = pl.Struct(
+    {item.name: pl.Int64() if item.name in _WHOLE else pl.String() for item in fields(Subject)}
+)
+
+EVIDENCE: Final = pl.Struct({"source": pl.String(), "time": TIME, "what": pl.String()})
+
+VERDICTS: Final = schema_of(
+    {
+        "kind": pl.String,
+        "level": pl.String,
+        "subject": SUBJECT,
+        "onset": TIME,
+        "onset_before_data": pl.Boolean,
+        "detected": TIME,
+        "cleared": TIME,
+        "onset_step": pl.Int64,
+        "cleared_step": pl.Int64,
+        "slowdown": pl.Float64,
+        "cause": pl.String,
+        "confidence": pl.String,
+        "peers": pl.String,
+        "peer_count": pl.Int64,
+        "q_value": pl.Float64,
+        "evidence": pl.List(EVIDENCE),
+        "victims": pl.List(pl.String),
+        "alternatives": pl.List(pl.String),
+        "action": pl.String,
+        "needed": pl.String,
+    }
+)
+"""One row a finding; the columns are the attributes of `Verdict`."""
+
+_ORDER: Final[dict[str, int]] = {
+    kind: at
+    for at, kind in enumerate(
+        (
+            "crash",
+            "hang",
+            "mismatch",
+            "link_fault",
+            "slow",
+            "flapping",
+            "degrading",
+            "group_slow",
+            "congestion",
+            "imbalance",
+            "config_drift",
+            "numerical",
+            "lemon",
+            "telemetry_lost",
+            "unknown",
+        )
+    )
+}
+
+
+def _sort_key(verdict: Verdict) -> tuple[int, float, str, str, int]:
+    onset = verdict.onset.timestamp() if verdict.onset else 0.0
+    known = verdict.subject.known()
+    parts = "|".join(
+        f"{name}={value:>12}" if isinstance(value, int) else f"{name}={value}"
+        for name, value in known.items()
+    )
+    return _ORDER[verdict.kind], onset, verdict.level, parts, verdict.onset_step or 0
+
+
+def sort_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return verdicts in reading order: gravest kind first, then onset, then subject."""
+    return sorted(verdicts, key=_sort_key)
+
+
+def verdict_frame(verdicts: Iterable[Verdict]) -> pl.DataFrame:
+    """Return `VERDICTS`, one row a verdict, in reading order."""
+    rows = [
+        {
+            item.name: getattr(verdict, item.name)
+            for item in fields(Verdict)
+            if item.name not in {"subject", "evidence", "victims", "alternatives"}
+        }
+        | {
+            "subject": {name: getattr(verdict.subject, name) for name in SUBJECT.to_schema()},
+            "evidence": [
+                {"source": seen.source, "time": seen.time, "what": seen.what}
+                for seen in verdict.evidence
+            ],
+            "victims": list(verdict.victims),
+            "alternatives": list(verdict.alternatives),
+        }
+        for verdict in sort_verdicts(verdicts)
+    ]
+    return pl.DataFrame(rows, schema=VERDICTS)
+
+
+def verdict_json(verdict: Verdict) -> dict[str, object]:
+    """Return a verdict as the JSON contract has it: times as RFC 3339 in UTC, unset fields null."""
+    return {item.name: _plain(getattr(verdict, item.name)) for item in fields(Verdict)}
+
+
+def _plain(value: object) -> object:
+    """Return a field's value as JSON has it."""
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Subject):
+        return value.known()
+    if isinstance(value, Evidence):
+        return _evidence_json(value)
+    if isinstance(value, tuple):
+        return [_plain(one) for one in cast("tuple[object, ...]", value)]
+    return value
+
+
+def _evidence_json(seen: Evidence) -> dict[str, str | None]:
+    time = rfc3339(seen.time) if seen.time else None
+    return {"source": seen.source, "time": time, "what": seen.what}
+
+
+def rfc3339(time: datetime) -> str:
+    """Return an aware time as RFC 3339 in UTC, microseconds kept, `Z` for the zone."""
+    return time.isoformat().replace("+00:00", "Z")
