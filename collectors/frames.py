@@ -88,7 +88,7 @@ OPS: Final = schema_of(
     }
 )
 """One traced operation of a worker; times count from the step's start. `family`: compute, comm,
-host."""
+optimizer (clipping waits for all ranks, so it is no compute), host."""
 
 COLLECTIVES: Final = schema_of(
     {

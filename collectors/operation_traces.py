@@ -22,7 +22,8 @@ _OPTIONAL: Final = {"seq_id": "sequence", "mc": "chunk", "mb_id": "micro_batch"}
 """Columns that may be missing, with our names."""
 
 FAMILIES: Final = {
-    "compute": ("forward-compute", "backward-compute", "optimizer", "optimizer-clip-main-grad"),
+    "compute": ("forward-compute", "backward-compute"),
+    "optimizer": ("optimizer", "optimizer-clip-main-grad"),
     "comm": (
         "forward-send",
         "forward-recv",
