@@ -1,0 +1,106 @@
+"""Find jobs that as a whole run slower than they did: the test that peers cannot make.
+
+When every rank slows alike no peer stands out, so a job is compared with its own earlier pace.
+Source: methods reference, section 6. With nothing to cancel what the surroundings do, the change
+must be clear of the noise of single steps before it counts.
+"""
+
+from dataclasses import dataclass, field
+from math import exp
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from collectors.frames import require
+from detectors.episodes import Episode, EpisodeParams, find_episodes
+from detectors.panels import Floats
+from detectors.pauses import JOB_PACES
+from detectors.peers import known_median, tick_noise
+from detectors.timelines import step_timeline
+from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+
+NEVER_BY_LEVEL: Final = 1000.0
+"""A job has no peers, so no level of its own is too high."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobParams:
+    """When a job counts as slower than before.
+
+    Attributes:
+        episodes: When a stretch counts.
+        baseline_steps: Steps of the good pace that must come before the change.
+        min_noise_ratio: Effect over the noise of single steps.
+    """
+
+    episodes: EpisodeParams = field(
+        default_factory=lambda: EpisodeParams(min_level=NEVER_BY_LEVEL, flap_runs=1_000_000)
+    )
+    baseline_steps: int = 20
+    min_noise_ratio: float = 3.0
+
+
+def find_slow_jobs(paces: pl.LazyFrame, params: JobParams) -> pl.DataFrame:
+    """Return the stretches in which a job was slower than before.
+
+    Args:
+        paces: `JOB_PACES`; paused steps are left out.
+        params: The thresholds.
+
+    Returns:
+        `VERDICTS` of kind group_slow at level job: who is at fault is another detector's matter,
+        and stays unknown where no rank reports its phases. Partition key: run and attempt.
+
+    Raises:
+        SchemaError: `paces` is not a `JOB_PACES`.
+    """
+    rows = paces.pipe(require, JOB_PACES).filter(~pl.col("paused").fill_null(value=False))
+    parts = rows.collect().partition_by("run", "attempt")
+    return verdict_frame(verdict for part in parts for verdict in _judge(part, params))
+
+
+def _judge(part: pl.DataFrame, params: JobParams) -> list[Verdict]:
+    rows = part.sort("step", "end_time")
+    values = np.log(rows["step_seconds"].to_numpy())
+    if values.size < 2 * params.baseline_steps:
+        return []
+    noise = float(tick_noise(values[None, :], params.episodes.noise_floor)[0])
+    relative = values - _good_pace(values, params.baseline_steps)
+    episodes = find_episodes(relative, noise, params.episodes)
+    return [
+        _verdict(rows, episode)
+        for episode in episodes
+        if episode.start >= params.baseline_steps
+        and episode.effect >= params.min_noise_ratio * noise
+    ]
+
+
+def _good_pace(values: Floats, window: int) -> float:
+    """Return the best median pace of any window: the yardstick near which the good level lies."""
+    views = np.lib.stride_tricks.sliding_window_view(values, window)
+    return float(np.min(known_median(views, -1)))
+
+
+def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
+    ticks = rows["step"].to_numpy()
+    span = step_timeline(rows, ticks).span(episode)
+    seconds = rows["step_seconds"].to_numpy()
+    inside = float(np.median(seconds[episode.start : episode.stop]))
+    ratio = exp(episode.effect)
+    what = (
+        f"step time {inside:.4g} s, x{ratio:.2f} of the run's own good pace, over "
+        f"{episode.bad_ticks} steps from step {int(ticks[episode.start])}"
+    )
+    return Verdict(
+        kind="group_slow",
+        level="job",
+        subject=Subject(run=rows["run"][0], attempt=rows["attempt"][0]),
+        slowdown=ratio,
+        confidence="high" if ratio >= 1.3 else "medium",  # noqa: PLR2004 -- the ratio from which timing alone is enough
+        peers="the run's own earlier steps",
+        peer_count=0,
+        evidence=(Evidence(source="steps", time=span["onset"], what=what),),
+        action="look for what all ranks share: fabric, storage, power, a changed configuration",
+        **span,
+    )

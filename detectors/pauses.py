@@ -1,0 +1,54 @@
+"""The job's own pace, with its planned pauses left out.
+
+Source: methods reference, sections 1 and 11: checkpoint and evaluation steps recur and are not
+slowness; one isolated spike is not an episode.
+"""
+
+import polars as pl
+
+from collectors.frames import STEPS, TIME, require, schema_of
+
+JOB_PACES = schema_of(
+    {
+        "run": pl.String,
+        "attempt": pl.Int32,
+        "step": pl.Int64,
+        "end_time": TIME,
+        "step_seconds": pl.Float64,
+        "paused": pl.Boolean,
+    }
+)
+"""One row a step of a job: the time of its slowest rank, or what the job's own line says.
+`paused` steps hold a checkpoint and are not compared."""
+
+
+def job_paces(steps: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the pace of each job.
+
+    Args:
+        steps: `STEPS`, cleaned; null `step_seconds` is not reported.
+
+    Returns:
+        `JOB_PACES`, by run, attempt and step. Samples per step that change are divided out, so
+        that a planned ramp of the batch size is no slowdown.
+    """
+    keys = ["run", "attempt", "step"]
+    samples = pl.col("samples").max()
+    relative = pl.col("samples") / pl.col("samples").median().over(["run", "attempt"])
+    return (
+        steps.pipe(require, STEPS)
+        .filter(pl.col("step_seconds") > 0)
+        .group_by(keys)
+        .agg(
+            pl.col("end_time").median(),
+            pl.col("step_seconds").max(),
+            (pl.col("checkpoint_seconds") > 0).any().alias("paused"),
+            samples,
+        )
+        .with_columns(
+            step_seconds=pl.col("step_seconds")
+            / pl.when(relative > 0).then(relative).otherwise(1.0)
+        )
+        .select(JOB_PACES.names())
+        .sort(keys)
+    )
