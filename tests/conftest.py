@@ -1,0 +1,142 @@
+"""What tests share: golden files, and real servers where they are installed."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import requests
+
+GOLDEN_FOLDER = Path(__file__).parent / "golden"
+START_SECONDS = 30.0
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusServer:
+    """A running Prometheus.
+
+    Attributes:
+        url: Where it answers, without a slash at the end.
+    """
+
+    url: str
+
+
+def installed(program: str) -> str:
+    """Return the path of a program, or leave the test: a skip, or a failure where one is due."""
+    path = shutil.which(program)
+    if path is not None:
+        return path
+    reason = f"{program} is not installed (`make services` installs it)"
+    if os.environ.get("PACELINE_REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    """The path of promtool."""
+    return installed("promtool")
+
+
+@pytest.fixture(scope="session")
+def prometheus(
+    promtool: str, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., AbstractContextManager[PrometheusServer]]:
+    """A factory of servers over backfilled history, as in `with prometheus(text) as server`.
+
+    The text must end in `# EOF`, stamp every sample, and lie at least 3 h in the past.
+    """
+    binary = installed("prometheus")
+
+    @contextmanager
+    def serve(openmetrics: str) -> Iterator[PrometheusServer]:
+        folder = tmp_path_factory.mktemp("prometheus")
+        backfill(promtool, openmetrics, folder)
+        url = f"http://{LOOPBACK}:{free_port()}"
+        with running(binary, folder, url):
+            yield PrometheusServer(url=url)
+
+    return serve
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """A check: `golden(name, text)` compares with `tests/golden/<name>`.
+
+    With PACELINE_REWRITE_GOLDEN=1 the file is written instead.
+    """
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN_FOLDER / name
+        if os.environ.get("PACELINE_REWRITE_GOLDEN") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} differs; see PACELINE_REWRITE_GOLDEN"
+        )
+
+    return check
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def backfill(promtool: str, openmetrics: str, folder: Path) -> None:
+    """Write OpenMetrics text as blocks into the data folder of a server that has not started."""
+    source = folder / "history.om"
+    source.write_text(openmetrics, encoding="utf-8")
+    command = [promtool, "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=24h"]
+    subprocess.run(
+        [*command, str(source), str(folder / "data")], check=True, capture_output=True, timeout=120
+    )
+
+
+@contextmanager
+def running(binary: str, folder: Path, url: str) -> Iterator[None]:
+    """Run a server over a data folder until the block ends."""
+    config = folder / "prometheus.yml"
+    config.write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
+    command = [
+        binary,
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=10y",
+        f"--web.listen-address={url.removeprefix('http://')}",
+    ]
+    log = folder / "prometheus.log"
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            wait_until_ready(url, process, log)
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=START_SECONDS)
+
+
+def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a server answers queries; blocks of its data folder are visible by then."""
+    give_up = time.monotonic() + START_SECONDS
+    while time.monotonic() < give_up:
+        if process.poll() is not None:
+            break
+        with suppress(requests.ConnectionError, requests.Timeout):
+            if requests.get(f"{url}/-/ready", timeout=5).ok:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"prometheus did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")
