@@ -1,0 +1,67 @@
+"""The committed boards are what the code builds, on any machine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dashboards.boards import BOARDS, build_board_trees, build_boards
+from dashboards.files import JSON_FOLDER, check_files
+from dashboards.jsontree import Json, panels_of
+
+
+def test_committed_boards() -> None:
+    """Each committed file is what the code builds; `paceline dashboards build` writes them."""
+    assert check_files(build_boards(), JSON_FOLDER) == []
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "4711"])
+def test_same_text_under_any_hash_seed(seed: str) -> None:
+    """A board's text depends on nothing but the code."""
+    code = (
+        "import json; from dashboards.boards import build_boards; print(json.dumps(build_boards()))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
+    )
+
+    assert json.loads(answer.stdout) == build_boards()
+
+
+@pytest.mark.parametrize("uid", sorted(BOARDS))
+def test_form_of_the_text(uid: str) -> None:
+    """The text is made for reading differences: sorted keys, two spaces, a final newline."""
+    text = build_boards()[uid]
+
+    expected = json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert text == expected
+
+
+@pytest.mark.parametrize("uid", sorted(BOARDS))
+def test_building_twice_shares_nothing(uid: str) -> None:
+    """Whoever changes a built board does not change the next one."""
+    first = build_board_trees()[uid]
+    for panel in panels_of(first):
+        panel.clear()
+
+    assert json.dumps(build_board_trees()[uid], sort_keys=True) == json.dumps(
+        json.loads(build_boards()[uid]), sort_keys=True
+    )
+
+
+def rows(board: Json) -> list[str]:
+    """Return the titles of a board's rows."""
+    return [panel["title"] for panel in board["panels"] if panel["type"] == "row"]
+
+
+@pytest.mark.parametrize("uid", sorted(BOARDS))
+def test_order_of_rows(uid: str) -> None:
+    """Every board answers in the same order of questions."""
+    assert rows(build_board_trees()[uid]) == [
+        "Verdict",
+        "Worst offenders",
+        "Where and when",
+        "Why",
+        "Evidence",
+    ]
