@@ -83,7 +83,7 @@ def tick_noise(values: Floats, floor: float) -> Floats:
         Shape (entities,): the robust scale of first differences over the square root of two.
     """
     if values.shape[1] < 3:  # noqa: PLR2004 -- two differences are the least that have a scale
-        return np.full(values.shape[0], floor)
+        return np.zeros(values.shape[0]) + floor
     steps = np.diff(values, axis=1)
     scale: Floats = MAD_TO_SIGMA * known_median(np.abs(steps), 1) / np.sqrt(2.0)
     noise: Floats = np.fmax(scale, floor)

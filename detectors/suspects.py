@@ -115,7 +115,7 @@ def _screened(ratios: Floats, noise: Floats, params: SuspectParams) -> Bools:
     """Return which entities deserve a closer look: any high block, or an upward change."""
     blocks = _block_medians(ratios)
     if not blocks.size:
-        return np.zeros(ratios.shape[0], dtype=bool)
+        return np.isinf(noise)
     least = log(params.episodes.min_slowdown)
     highest: Floats = np.fmax.reduce(blocks, axis=1)
     high = np.nan_to_num(highest, nan=-1.0) >= least / 2

@@ -1,0 +1,177 @@
+"""Put a suspect device into words: its numbers against its peers', and the cause they show.
+
+Source: clock event reasons of NVIDIA's management library (DCGM field 112): which bits mean a
+fault, which a configuration, which nothing.
+"""
+
+from dataclasses import dataclass
+from math import exp
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from detectors.panels import Panel
+from detectors.suspects import PAIR_MEMBERS, Suspect
+from detectors.timelines import Timeline, moment
+from detectors.verdicts import Confidence, Evidence, Level, Subject, Verdict
+
+REASON_BITS: Final = (
+    (0x80, "power_brake"),
+    (0x20 | 0x40, "thermal"),
+    (0x4, "power_cap"),
+    (0x2, "clock_setting"),
+    (0x8, "hardware_slowdown"),
+    (0x10, "sync_boost"),
+)
+"""Bits of the clock event mask and the cause they name, most telling first. 0x8 is an umbrella
+over the brake and thermal bits, so it names a cause only when it stands alone."""
+
+MIN_REASON_SHARE: Final = 0.5
+"""A reason is the cause when it is set in this share of the stretch's samples, and in at least
+twice the peers' share."""
+
+STRONG_RATIO: Final = 1.15
+FLAP_RUNS: Final = 3
+
+_TOLD: Final = (
+    ("gpu_temperature_celsius", "temperature", 1.0, "C"),
+    ("power_watts", "power", 1.0, "W"),
+    ("sm_active_ratio", "SM activity", 100.0, "%"),
+    ("gpu_busy_ratio", "utilisation", 100.0, "%"),
+)
+"""What is told beside the speed: signal, word, factor and unit for people."""
+
+_LEVELS: Final[dict[str, Level]] = {"gpu": "gpu", "nic": "nic", "disk": "host"}
+
+_ACTIONS: Final = {
+    "thermal": "drain the node after the next checkpoint; check fans, inlet and thermal paste",
+    "power_brake": "check the node's power supplies and the rack feed; drain if it persists",
+    "power_cap": "compare the configured power limit with the other nodes'",
+    "clock_setting": "reset the application clocks to those of the other nodes",
+}
+_ACTION: Final = "drain the node after the next checkpoint and run a diagnostic on this device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCase:
+    """What the words are taken from.
+
+    Attributes:
+        panel: Logarithms of the speed signal, one row a device.
+        rows: `SAMPLES`, all signals.
+        signal: The speed signal's name.
+        bad: Its bad direction.
+        timeline: What the panel's ticks mean.
+    """
+
+    panel: Panel
+    rows: pl.DataFrame
+    signal: str
+    bad: int
+    timeline: Timeline
+
+
+def accuse_device(case: DeviceCase, suspect: Suspect) -> Verdict:
+    """Return the verdict on one device."""
+    entity = case.panel.entities.row(suspect.entity, named=True)
+    ratio = exp(suspect.episode.effect)
+    span = case.timeline.span(suspect.episode)
+    inside = _inside(case, suspect, entity)
+    cause = _cause(inside)
+    return Verdict(
+        kind=_kind(suspect, cause),
+        level=_LEVELS.get(entity["device_kind"], "host"),
+        subject=Subject(
+            run=entity["run"], host=entity["host"], gpu=_number(entity), device=entity["device"]
+        ),
+        slowdown=ratio,
+        cause=cause or ("clock" if "clock" in case.signal else None),
+        confidence=_confidence(suspect, ratio, cause),
+        peers=_peer_words(entity),
+        peer_count=suspect.members - 1,
+        q_value=suspect.q_value,
+        evidence=(_speed(case, suspect, entity, ratio), *_told(inside, case.signal)),
+        action=_ACTIONS.get(cause or "", _ACTION),
+        **span,
+    )
+
+
+def _kind(suspect: Suspect, cause: str | None) -> Literal["slow", "flapping", "config_drift"]:
+    if cause in {"clock_setting", "power_cap"} and suspect.episode.from_level:
+        return "config_drift"
+    return "flapping" if suspect.episode.runs >= FLAP_RUNS else "slow"
+
+
+def _number(entity: dict[str, Any]) -> int | None:
+    return entity["index"] if entity["device_kind"] == "gpu" else None
+
+
+def _confidence(suspect: Suspect, ratio: float, cause: str | None) -> Confidence:
+    if suspect.members <= PAIR_MEMBERS:
+        return "low"
+    return "high" if cause is not None and ratio >= STRONG_RATIO else "medium"
+
+
+def _peer_words(entity: dict[str, Any]) -> str:
+    if entity["peer_host"] is not None:
+        return f"devices of {entity['peer_host']}"
+    return f"{entity['model'] or entity['device_kind']} of the same run"
+
+
+def _inside(case: DeviceCase, suspect: Suspect, entity: dict[str, Any]) -> pl.DataFrame:
+    """Return the samples of the suspect's group in the stretch; `own` marks the suspect's."""
+    episode, ticks = suspect.episode, case.panel.ticks
+    start = moment(int(ticks[episode.start]))
+    rows = case.rows.filter(
+        pl.col("time") >= start,
+        pl.col("device_kind") == entity["device_kind"],
+        pl.col("run").eq_missing(pl.lit(entity["run"], dtype=pl.String)),
+    )
+    if episode.stop < ticks.size:
+        rows = rows.filter(pl.col("time") < moment(int(ticks[episode.stop])))
+    own = (pl.col("host") == entity["host"]) & (pl.col("device") == entity["device"])
+    return rows.with_columns(own=own.fill_null(value=False))
+
+
+def _cause(inside: pl.DataFrame) -> str | None:
+    """Return the clock event reason that is set for the suspect and not for its peers."""
+    masks = inside.filter(pl.col("signal") == "clock_event_reasons").drop_nulls("value")
+    for bits, cause in REASON_BITS:
+        is_set = (pl.col("value").cast(pl.Int64) & bits) != 0
+        shares = masks.group_by("own").agg(is_set.mean().alias("share"))
+        by_side = dict(shares.iter_rows())
+        own = by_side.get(True, 0.0)
+        if own >= MIN_REASON_SHARE and own >= 2.0 * by_side.get(False, 0.0):
+            return cause
+    return None
+
+
+def _speed(case: DeviceCase, suspect: Suspect, entity: dict[str, Any], ratio: float) -> Evidence:
+    """Return the speed signal's numbers of both sides."""
+    episode = suspect.episode
+    values = case.panel.values[:, episode.start : episode.stop]
+    logs = pl.Series(values[suspect.entity]).fill_nan(None).median()
+    own = exp(float(str(logs)) * case.bad)
+    peers = own * exp(-case.bad * episode.effect)
+    runs = f" in {episode.runs} separate runs" if episode.runs >= FLAP_RUNS else ""
+    what = (
+        f"{case.signal} {own:.4g} where {suspect.members - 1} peers have {peers:.4g} "
+        f"(x{ratio:.2f}){runs}"
+    )
+    source = f"{entity['device_kind']} samples"
+    return Evidence(source=source, time=moment(int(case.panel.ticks[episode.start])), what=what)
+
+
+def _told(inside: pl.DataFrame, speed: str) -> list[Evidence]:
+    """Return what the other signals show of the suspect and of its peers."""
+    found: list[Evidence] = []
+    for signal, word, factor, unit in _TOLD:
+        values = inside.filter(pl.col("signal") == signal, pl.col("signal") != speed)
+        medians = dict(
+            values.drop_nulls("value").group_by("own").agg(pl.col("value").median()).iter_rows()
+        )
+        if True in medians and False in medians:
+            own, peers = (medians[side] * factor for side in (True, False))
+            what = f"{word} {own:.0f} {unit}, peers {peers:.0f} {unit}"
+            found.append(Evidence(source=signal, what=what))
+    return found

@@ -1,0 +1,164 @@
+"""Find devices that are slower than their peers at the same work: clocks down, latency up.
+
+Source: methods reference, sections 4, 5 and 8. GPUs are compared under load with GPUs of the same
+run and model, disks with the disks of their host. Level and change are both tested; a level alone
+must clear the static spread that silicon has (8 % on average, 22 % at most inside one model).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from collectors.frames import SAMPLES, require
+from detectors.device_words import DeviceCase, accuse_device
+from detectors.panels import Floats, Panel, build_panel
+from detectors.peers import known_median
+from detectors.suspects import SuspectParams, find_suspects
+from detectors.timelines import clock_timeline
+from detectors.verdicts import Verdict, verdict_frame
+
+ENTITY: Final = ("host", "device", "index")
+GROUP: Final = ("signal", "device_kind", "run", "model", "peer_host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedSignal:
+    """A signal that says how fast a device works.
+
+    Attributes:
+        bad: +1 if more is slower, -1 if less is slower.
+        quantum: Step of the source, in the signal's unit; 0 if it has none.
+        min_slowdown: Least ratio to the own good level.
+        min_level: Least ratio to the peers for a device that was slow throughout.
+        host_peers: Peers are the devices of the same host instead of the same run and model.
+        under_load: Only ticks count at which the device is known to be busy, if that is reported.
+    """
+
+    bad: int
+    quantum: float = 0.0
+    min_slowdown: float = 1.05
+    min_level: float = 1.10
+    host_peers: bool = False
+    under_load: bool = False
+
+
+SPEED_SIGNALS: Final[Mapping[str, SpeedSignal]] = {
+    "sm_clock_hertz": SpeedSignal(bad=-1, quantum=15e6, under_load=True),
+    "memory_clock_hertz": SpeedSignal(bad=-1, quantum=1e6, under_load=True),
+    "latency_seconds": SpeedSignal(bad=1, min_slowdown=1.2, min_level=1.5, host_peers=True),
+}
+"""Clocks: 5 % below peers is beyond what one model's silicon and a step of 15 MHz explain. Latency
+of a drive: the level at the fleet's 99.9 % point (methods reference, section 4)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceParams:
+    """How devices are judged.
+
+    Attributes:
+        suspects: Screens and verification; thresholds come from each signal.
+        min_busy_ratio: Busy share from which a GPU is under load.
+        persist_seconds: How long a device must be bad.
+        usual_seconds: Ticks are never finer than this; readings in one tick are one.
+    """
+
+    suspects: SuspectParams = field(default_factory=SuspectParams)
+    min_busy_ratio: float = 0.5
+    persist_seconds: float = 240.0
+    usual_seconds: float = 15.0
+
+
+def find_slow_devices(samples: pl.LazyFrame, params: DeviceParams) -> pl.DataFrame:
+    """Return the devices that are slow against their peers.
+
+    Args:
+        samples: `SAMPLES`; a null value is not known and is no peer; rows without a time are left
+            out.
+        params: The thresholds.
+
+    Returns:
+        `VERDICTS` of kind slow, flapping or config_drift, one row a fault of a device. Partition
+        key: signal, run and model (host for disks).
+
+    Raises:
+        SchemaError: `samples` is not a `SAMPLES`.
+    """
+    rows = samples.pipe(require, SAMPLES).drop_nulls("time").collect()
+    names = [name for name in SPEED_SIGNALS if name in set(rows["signal"].unique())]
+    return verdict_frame(
+        verdict for name in names for verdict in _judge(rows, name, SPEED_SIGNALS[name], params)
+    )
+
+
+def _judge(
+    rows: pl.DataFrame, name: str, signal: SpeedSignal, params: DeviceParams
+) -> list[Verdict]:
+    values = rows.filter(pl.col("signal") == name)
+    if signal.under_load:
+        values = _under_load(values, rows, params)
+    seconds = _cadence_seconds(values, params)
+    panel = _panel(values, signal, seconds)
+    if panel.ticks.size == 0:
+        return []
+    chain = _chain(panel, signal, seconds, params)
+    case = DeviceCase(
+        panel=panel, rows=rows, signal=name, bad=signal.bad, timeline=clock_timeline(panel.ticks)
+    )
+    return [accuse_device(case, suspect) for suspect in find_suspects(panel, chain)]
+
+
+def _under_load(values: pl.DataFrame, rows: pl.DataFrame, params: DeviceParams) -> pl.DataFrame:
+    """Return the values at ticks where the device is busy; all of them if nobody reports that."""
+    at = ["host", "device", "time"]
+    busy = (
+        rows.filter(pl.col("signal") == "gpu_busy_ratio")
+        .drop_nulls("value")
+        .select(*at, pl.col("value").alias("busy"))
+        .unique(at)
+    )
+    joined = values.join(busy, on=at, how="left", nulls_equal=True)
+    return joined.filter((pl.col("busy") >= params.min_busy_ratio).fill_null(value=True))
+
+
+def _cadence_seconds(values: pl.DataFrame, params: DeviceParams) -> float:
+    """Return the usual time between two readings of a device."""
+    gaps = values.sort("time").select(
+        pl.col("time").diff().over("host", "device").dt.total_microseconds().median() / 1e6
+    )
+    usual = gaps.item()
+    return max(float(usual), params.usual_seconds) if usual else params.usual_seconds
+
+
+def _panel(values: pl.DataFrame, signal: SpeedSignal, seconds: float) -> Panel:
+    width = int(seconds * 1e6)
+    binned = values.lazy().with_columns(
+        tick=pl.col("time").cast(pl.Int64) // width * width,
+        log_value=pl.when(pl.col("value") > 0).then(pl.col("value").log() * signal.bad),
+        peer_host=pl.col("host") if signal.host_peers else pl.lit(None, dtype=pl.String),
+    )
+    return build_panel(binned, group=GROUP, entity=ENTITY, tick="tick", value="log_value")
+
+
+def _chain(
+    panel: Panel, signal: SpeedSignal, seconds: float, params: DeviceParams
+) -> SuspectParams:
+    """Return the chain's parameters for a signal: its effects, its cadence, its quantum."""
+    ticks = max(4, round(params.persist_seconds / seconds))
+    typical = float(np.exp(np.abs(_middle(panel.values))))
+    floor = signal.quantum / typical if signal.quantum else 0.0
+    episodes = replace(
+        params.suspects.episodes,
+        min_slowdown=signal.min_slowdown,
+        min_level=signal.min_level,
+        min_bad_ticks=ticks,
+        min_strong_ticks=ticks,
+        noise_floor=max(floor, params.suspects.episodes.noise_floor),
+    )
+    return replace(params.suspects, episodes=episodes)
+
+
+def _middle(values: Floats) -> float:
+    return float(np.nan_to_num(known_median(values.reshape(1, -1), -1)[0]))
