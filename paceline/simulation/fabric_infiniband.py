@@ -30,6 +30,8 @@ _WIDTH_16 = 65_535
 _WIDTH_8 = 255
 _TICKS_PER_SECOND = 6.25e9
 _PACKET_BYTES = 4_000
+_FIRST_SWITCH_LID = 200
+_FIRST_HOST_LID = 600
 _SYMBOLS_PER_SECOND = 3.0
 _RECOVERIES_PER_SECOND = 0.05
 _DAMAGED_PER_SECOND = 0.8
@@ -141,11 +143,14 @@ def _names(plan: Plan, side: _Side, scrapes: Scrapes) -> list[Family]:
     ]
 
 
+def _switch_names(plan: Plan) -> list[str]:
+    return sorted({leaf_name(node, rail) for node, rail in _links(plan)})
+
+
 def _switch_labels(plan: Plan) -> list[str]:
-    names = sorted({leaf_name(node, rail) for node, rail in _links(plan)})
     return [
-        label_text(guid=_switch_guid(name), lid=str(200 + lid), switch=name)
-        for lid, name in enumerate(names)
+        label_text(guid=_switch_guid(name), lid=str(lid), switch=name)
+        for lid, name in enumerate(_switch_names(plan), start=_FIRST_SWITCH_LID)
     ]
 
 
@@ -158,43 +163,42 @@ def _host_labels(plan: Plan) -> list[str]:
         label_text(
             guid=_host_guid(node, rail),
             hca=_host_name(plan, node, rail),
-            lid=str(600 + node * GPUS_PER_NODE + rail),
+            lid=str(_FIRST_HOST_LID + node * GPUS_PER_NODE + rail),
         )
         for node, rail in _links(plan)
     ]
 
 
 def _uplinks(plan: Plan, side: _Side) -> list[str]:
-    names = sorted({leaf_name(node, rail) for node, rail in _links(plan)})
-    lids = {name: str(200 + lid) for lid, name in enumerate(names)}
-    texts: list[str] = []
-    for own, (node, rail) in zip(side.labels, _links(plan), strict=True):
-        leaf, host = leaf_name(node, rail), _host_name(plan, node, rail)
-        if side.kind == "switch":
-            texts.append(
-                f"{own},"
-                + label_text(
-                    switch=leaf,
-                    uplink=host,
-                    uplink_guid=_host_guid(node, rail),
-                    uplink_lid=str(600 + node * GPUS_PER_NODE + rail),
-                    uplink_port="1",
-                    uplink_type="CA",
-                )
-            )
-        else:
-            texts.append(
-                f"{own},"
-                + label_text(
-                    hca=host,
-                    uplink=leaf,
-                    uplink_guid=_switch_guid(leaf),
-                    uplink_lid=lids[leaf],
-                    uplink_port=str(leaf_port(node)),
-                    uplink_type="SW",
-                )
-            )
-    return texts
+    """Return by link what the other end of this side's port is."""
+    far_end = _host_end if side.kind == "switch" else _switch_end
+    return [
+        f"{own},{far_end(plan, node, rail)}"
+        for own, (node, rail) in zip(side.labels, _links(plan), strict=True)
+    ]
+
+
+def _host_end(plan: Plan, node: int, rail: int) -> str:
+    return label_text(
+        switch=leaf_name(node, rail),
+        uplink=_host_name(plan, node, rail),
+        uplink_guid=_host_guid(node, rail),
+        uplink_lid=str(_FIRST_HOST_LID + node * GPUS_PER_NODE + rail),
+        uplink_port="1",
+        uplink_type="CA",
+    )
+
+
+def _switch_end(plan: Plan, node: int, rail: int) -> str:
+    leaf = leaf_name(node, rail)
+    return label_text(
+        hca=_host_name(plan, node, rail),
+        uplink=leaf,
+        uplink_guid=_switch_guid(leaf),
+        uplink_lid=str(_FIRST_SWITCH_LID + _switch_names(plan).index(leaf)),
+        uplink_port=str(leaf_port(node)),
+        uplink_type="SW",
+    )
 
 
 def _counters(plan: Plan, timeline: Timeline, side: _Side, scrapes: Scrapes) -> list[Family]:

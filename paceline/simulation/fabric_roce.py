@@ -48,17 +48,17 @@ _ETHTOOL = (
     "received_bytes_phy",
     "transmitted_bytes_phy",
 )
-_INFINIBAND = (
-    "state_id",
-    "physical_state_id",
-    "rate_bytes_per_second",
-    "out_of_sequence_packets_received_total",
-    "packet_sequence_errors_total",
-    "local_ack_timeout_errors_total",
-    "np_cnp_packets_sent_total",
-    "np_ecn_marked_roce_packets_received_total",
-    "rp_cnp_packets_handled_total",
-)
+_INFINIBAND = {
+    "state_id": "gauge",
+    "physical_state_id": "gauge",
+    "rate_bytes_per_second": "gauge",
+    "out_of_sequence_packets_received_total": "counter",
+    "packet_sequence_errors_total": "counter",
+    "local_ack_timeout_errors_total": "counter",
+    "np_cnp_packets_sent_total": "counter",
+    "np_ecn_marked_roce_packets_received_total": "counter",
+    "rp_cnp_packets_handled_total": "counter",
+}
 
 
 def write_roce_pages(
@@ -77,29 +77,27 @@ def _families(plan: Plan, timeline: Timeline, node: int, scrapes: Scrapes) -> li
     values = _values(plan, timeline, node, scrapes.seconds)
     interfaces = [label_text(device=f"eth{nic}") for nic in range(_PORTS)]
     devices = [label_text(device=f"mlx5_{nic}", port="1") for nic in range(_PORTS)]
-    ethtool = [
-        Family(
-            name=f"node_ethtool_{name}",
-            kind="untyped",
-            help=f"Network interface {name}",
-            labels=interfaces,
-            values=values[name],
-            decimals=None,
-        )
-        for name in _ETHTOOL
+    return [
+        *(
+            _family(f"node_ethtool_{name}", "untyped", interfaces, values[name])
+            for name in _ETHTOOL
+        ),
+        *(
+            _family(f"node_infiniband_{name}", kind, devices, values[name])
+            for name, kind in _INFINIBAND.items()
+        ),
     ]
-    infiniband = [
-        Family(
-            name=f"node_infiniband_{name}",
-            kind="counter" if name.endswith("_total") else "gauge",
-            help=f"InfiniBand or RoCE port: {name}",
-            labels=devices,
-            values=values[name],
-            decimals=None,
-        )
-        for name in _INFINIBAND
-    ]
-    return ethtool + infiniband
+
+
+def _family(name: str, kind: str, labels: list[str], values: Ints) -> Family:
+    return Family(
+        name=name,
+        kind=kind,
+        help=f"Port statistic {name.split('_', 2)[-1]}",
+        labels=labels,
+        values=values,
+        decimals=None,
+    )
 
 
 def _values(plan: Plan, timeline: Timeline, node: int, seconds: Floats) -> dict[str, Ints]:

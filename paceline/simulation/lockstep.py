@@ -73,10 +73,7 @@ def run_timeline(plan: Plan, work: Work) -> Timeline:
     count = _ended_steps(plan, work, clock)
     onset, cleared = _fault_steps(clock, count, is_hang=plan.is_hang)
     arrived = clock.starts[:, None] + repeat_for_gpus(node) + work.data_seconds
-    jitter = stream(plan.seed, "ranks").normal(
-        1.0, plan.params.rank_jitter_ratio, size=work.data_seconds.shape
-    )
-    compute = repeat_for_gpus(node) * jitter
+    compute = _reported_compute(plan, node)
     began, ended = _rank_times(work, clock)
     comm = ended - began - work.checkpoint_seconds - work.optimizer_seconds
     return Timeline(
@@ -167,6 +164,13 @@ def _rank_times(work: Work, clock: _Clock) -> tuple[Floats, Floats]:
     began[0] = clock.starts[0]
     began[1:] = ended[:-1] + work.evaluation_seconds[:-1, None]
     return began, ended
+
+
+def _reported_compute(plan: Plan, node: Floats) -> Floats:
+    """Return what each rank's timer shows of its node's compute."""
+    computed = repeat_for_gpus(node)
+    draw = stream(plan.seed, "ranks")
+    return computed * draw.normal(1.0, plan.params.rank_jitter_ratio, size=computed.shape)
 
 
 def _busy(plan: Plan, work: Work, clock: _Clock, node: Floats) -> Floats:
