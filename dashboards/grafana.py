@@ -7,7 +7,7 @@ or, like `Threshold`, colour every value with the first step.
 """
 
 import json
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from grafanalib import core
 
@@ -34,11 +34,19 @@ USABLE_CLASSES = frozenset(
 )
 
 
+class _Encodable(Protocol):
+    """What grafanalib's classes have in common."""
+
+    def to_json_data(self) -> object:
+        """Return the object as dicts, lists and other such objects."""
+        ...
+
+
 class UnusableClassError(ValueError):
     """A grafanalib class was asked for whose output Grafana misreads."""
 
 
-def build_object(kind: str, **fields: object) -> Any:  # noqa: ANN401 - an untyped library's object
+def build_object(kind: str, **fields: object) -> object:
     """Return a grafanalib object, for use as a field of another one.
 
     Args:
@@ -78,5 +86,5 @@ def _plain(thing: object) -> Json:
     return cast("Json", json.loads(text))
 
 
-def _said_by(thing: Any) -> object:  # noqa: ANN401 - whatever the encoder does not know
+def _said_by(thing: _Encodable) -> object:
     return thing.to_json_data()

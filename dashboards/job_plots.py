@@ -117,7 +117,7 @@ WHY = (
         recipe=partial(build_time_series, many=True),
         caption=Caption(
             title="Signals furthest from their peers",
-            description="The eight signals of the chosen nodes that are furthest from 1 now. "
+            description="The eight signals of the run's nodes that are furthest from 1 now. "
             "Choose a node above to see its own.",
             width=12,
             height=9,

@@ -72,9 +72,10 @@ _STATES = f'{metrics.NODE_STATE.name}{{cluster="$cluster", node=~"$node"}}'
 WORST_NODE_SIGNALS = (
     f"max by {_SIGNAL} ({_SIGNALS}) and on (node) topk(1, max by (node) ({_SLOWDOWN} @ end()))"
 )
+_RUN_SIGNALS_AT_END = f"({_NARROWED_SIGNALS} @ end() and on (node) {_SLOWDOWN} @ end())"
 ODDEST_SIGNALS = (
     f"max by {_SIGNAL} ({_NARROWED_SIGNALS})"
-    f" and on {_SIGNAL} topk(8, max by {_SIGNAL} (abs({_NARROWED_SIGNALS} @ end() - 1)))"
+    f" and on {_SIGNAL} topk(8, max by {_SIGNAL} (abs({_RUN_SIGNALS_AT_END} - 1)))"
 )
 NODE_STATES = (
     f"max by (node) ({_STATES})"

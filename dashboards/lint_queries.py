@@ -45,6 +45,8 @@ def check_variable_queries(board: Board) -> Iterator[Problem]:
             yield Problem(message=f"variable {name} must ask label_values(<selector>, <label>)")
         elif inner:
             yield from _check_inner(board, name, inner)
+        elif name != "cluster":
+            yield Problem(message=f"variable {name} asks all clusters; name a selector")
 
 
 def _check_inner(board: Board, name: str, inner: str) -> Iterator[Problem]:

@@ -109,13 +109,13 @@ def has_many_series(expr: promql_parser.Expr) -> bool:
     return answer(expr) if answer else False
 
 
-def _aggregate_has_many(expr: Any) -> bool:  # noqa: ANN401 - one of the parser's node classes
+def _aggregate_has_many(expr: promql_parser.AggregateExpr) -> bool:
     if str(expr.op) in MANY_SERIES_OPERATORS:
         return has_many_series(expr.expr)
     return expr.modifier is not None
 
 
-def _call_has_many(expr: Any) -> bool:  # noqa: ANN401 - one of the parser's node classes
+def _call_has_many(expr: promql_parser.Call) -> bool:
     if expr.func.name in ONE_SERIES_FUNCTIONS:
         return False
     return any(has_many_series(argument) for argument in expr.args)

@@ -392,6 +392,12 @@ FAULTS = [
         id="a variable over all clusters",
     ),
     pytest.param(
+        "template-label-promql-rule",
+        in_variable("run", query="label_values(run)"),
+        None,
+        id="a variable without a selector",
+    ),
+    pytest.param(
         "template-on-time-change-reload-rule",
         in_variable("run", refresh=1),
         None,
@@ -477,6 +483,13 @@ def test_null_as_the_name_of_a_match_is_no_fault(boards: dict[str, Json]) -> Non
 def test_grey_by_a_mapping_alone(boards: dict[str, Json]) -> None:
     """A mapping of null and NaN to grey is enough for an empty answer to be grey."""
     in_defaults("Worst slowdown", thresholds={"steps": [GREEN, RED]})(boards[JOB])
+
+    assert check_boards(boards) == []
+
+
+def test_clusters_need_no_selector(boards: dict[str, Json]) -> None:
+    """The choice of the cluster may offer every value of the label."""
+    in_variable("cluster", query="label_values(cluster)", definition="")(boards[JOB])
 
     assert check_boards(boards) == []
 

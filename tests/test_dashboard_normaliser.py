@@ -4,6 +4,8 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboards.boards import build_board_trees
 from dashboards.grafana import build_object, build_plain
@@ -213,6 +215,33 @@ def test_input_is_left_alone() -> None:
     build_normal(board, {"one": 1})
 
     assert board == before
+
+
+LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "auto", "hidden"])
+PANEL_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "type": st.sampled_from(["stat", "table", "text", "heatmap", "row"]),
+    "span": LEAVES,
+    "interval": LEAVES,
+    "maxDataPoints": st.sampled_from([None, 100, 1000]),
+    "links": st.lists(st.just({"url": "/d/aif-job"}), max_size=1),
+    "datasource": LEAVES,
+    "pluginVersion": st.sampled_from(["", None, "11.0.0"]),
+    "options": st.fixed_dictionaries({}, optional={"legend": st.just({"displayMode": "hidden"})}),
+    "fieldConfig": st.fixed_dictionaries(
+        {}, optional={"defaults": st.dictionaries(st.sampled_from(["min", "unit"]), LEAVES)}
+    ),
+    "targets": st.lists(
+        st.dictionaries(st.sampled_from(["instant", "refId", "step", "hide"]), LEAVES), max_size=3
+    ),
+}
+
+
+@given(st.fixed_dictionaries({"title": st.just("one")}, optional=PANEL_FIELDS))
+def test_normal_stays_normal(panel: dict[str, Any]) -> None:
+    """Whatever a panel holds, normalising twice is normalising once."""
+    once = build_normal({"panels": [panel]}, {"one": 7})
+
+    assert build_normal(once, {"one": 7}) == once
 
 
 @pytest.mark.parametrize("uid", sorted(build_board_trees()))
