@@ -51,7 +51,7 @@ def promtool() -> str:
 def prometheus(
     promtool: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., AbstractContextManager[PrometheusServer]]:
-    """A factory of servers over backfilled history, as in `with prometheus(text) as server`.
+    """A factory of servers over backfilled history; each runs for one `with` block.
 
     The text must end in `# EOF`, stamp every sample, and lie at least 3 h in the past.
     """

@@ -1,0 +1,117 @@
+"""The objective: one intermediate form for rules, burn rates and budgets.
+
+Source: The Site Reliability Workbook, chapter 2 (good events over all events). Rules for Prometheus
+and the evaluation over frames both read this form, so that they cannot mean different things.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from slo.selectors import Selector
+from slo.windows import BurnWindow, burn_threshold, duration, error_budget
+
+RESERVED_LABELS: Final = frozenset(
+    {"alertname", "objective", "severity", "long", "short", "metric", "time", "value"}
+)
+"""Labels that rules and frames set themselves."""
+_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_FULL_PERCENT: Final = 100
+
+
+class Method(StrEnum):
+    """How the bad share of a period is counted; it belongs beside every result."""
+
+    OCCURRENCES = "Occurrences"
+    """Bad events over all events."""
+    TIMESLICES = "Timeslices"
+    """Slices that missed their own target over all slices with events."""
+    RATIO_TIMESLICES = "RatioTimeslices"
+    """Mean of the slices' bad ratios: each slice weighs the same, whatever its traffic."""
+
+
+class TargetError(ValueError):
+    """A target leaves no budget, or is no share at all."""
+
+
+class GroupLabelError(ValueError):
+    """A group label cannot be used as one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """What is promised about a service, and when it is alerted on.
+
+    Attributes:
+        name: Stable id; part of every rule and result.
+        title: What people call it.
+        description: What it means, in a sentence or two.
+        service: Whom it is about.
+        target_percent: Share of good events in percent, exactly as written.
+        period_seconds: Length of the rolling period that the budget is for.
+        total: All events.
+        bad: Bad events; null when `good` is given.
+        good: Good events; null when `bad` is given.
+        group_labels: Labels that each have a budget of their own; empty is one budget for all.
+        windows: When it alerts.
+        method: How the bad share is counted.
+        slow_step_ratio: For training steps, how much slower than the healthy baseline counts as
+            slow; null for any other service.
+        runbook_url: Where the next steps are written; null when nowhere.
+        dashboard_url: Where it is drawn; null when nowhere.
+    """
+
+    name: str
+    title: str
+    description: str
+    service: str
+    target_percent: Decimal
+    period_seconds: int
+    total: Selector
+    bad: Selector | None = None
+    good: Selector | None = None
+    group_labels: tuple[str, ...]
+    windows: tuple[BurnWindow, ...]
+    method: Method = Method.OCCURRENCES
+    slow_step_ratio: float | None = None
+    runbook_url: str | None = None
+    dashboard_url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no rule could be made of."""
+        is_number = self.target_percent.is_finite()
+        if not (is_number and 0 < self.target_percent < _FULL_PERCENT):
+            raise TargetError(
+                f"objective {self.name!r}: wanted a target above 0 and below 100 percent, found "
+                f"{self.target_percent}; 100 leaves no budget to burn, try 99.9"
+            )
+        if (self.bad is None) == (self.good is None):
+            raise ValueError(f"objective {self.name!r}: wanted either bad or good events, not both")
+        for label in self.group_labels:
+            if label in RESERVED_LABELS or not _LABEL.fullmatch(label):
+                raise GroupLabelError(
+                    f"objective {self.name!r}: cannot group by {label!r}; wanted a label name "
+                    f"that is none of {sorted(RESERVED_LABELS)}"
+                )
+
+    @property
+    def budget(self) -> Decimal:
+        """Share of events (0-1) that may be bad."""
+        return error_budget(self.target_percent)
+
+    @property
+    def window_seconds(self) -> tuple[int, ...]:
+        """Every window of every pair, once, shortest first."""
+        lengths = {w.long_seconds for w in self.windows} | {w.short_seconds for w in self.windows}
+        return tuple(sorted(lengths))
+
+    def threshold(self, window: BurnWindow) -> float:
+        """Return the error ratio that both windows of a pair must exceed."""
+        return float(burn_threshold(window, self.target_percent))
+
+    @property
+    def promise(self) -> str:
+        """The promise in words, as in `99 % over 30d`."""
+        return f"{self.target_percent} % over {duration(self.period_seconds)}"

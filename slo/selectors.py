@@ -1,0 +1,115 @@
+"""Selectors of counters: as PromQL text, and as a filter over a frame of series.
+
+Source: Prometheus, "Querying basics": a missing label equals an empty one, and regular expressions
+are anchored on both sides. Text is read by promql-parser, so that nothing here guesses a grammar.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+import promql_parser
+
+MatchSign = Literal["=", "!=", "=~", "!~"]
+
+_SIGNS: dict[str, MatchSign] = {
+    "MatchOp.Equal": "=",
+    "MatchOp.NotEqual": "!=",
+    "MatchOp.Re": "=~",
+    "MatchOp.NotRe": "!~",
+}
+
+
+class SelectorError(ValueError):
+    """A query is not the bare selector of one counter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matcher:
+    """One condition on a label.
+
+    Attributes:
+        label: Name of the label.
+        sign: How it is compared.
+        value: What it is compared with; for `=~` and `!~` an anchored regular expression.
+    """
+
+    label: str
+    sign: MatchSign
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """The series of one counter.
+
+    Attributes:
+        metric: Name of the metric.
+        matchers: Conditions that each series must fulfil, by label.
+    """
+
+    metric: str
+    matchers: tuple[Matcher, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The selector in PromQL."""
+        if not self.matchers:
+            return self.metric
+        inside = ",".join(f"{m.label}{m.sign}{quoted(m.value)}" for m in self.matchers)
+        return f"{self.metric}{{{inside}}}"
+
+
+def quoted(value: str) -> str:
+    """Return a label value as a PromQL string."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def parse_selector(query: str) -> Selector:
+    """Return the selector that a query is.
+
+    Args:
+        query: A metric name with label matchers: no range, function, offset or `or`.
+
+    Raises:
+        SelectorError: The query is anything else; rates and sums are added when rules are made.
+    """
+    wanted = f'wanted the bare selector of a counter, as in up_total{{a="b"}}, found {query!r}'
+    try:
+        found = promql_parser.parse(query)
+    except ValueError as error:
+        raise SelectorError(f"{wanted}: {error}") from error
+    if not isinstance(found, promql_parser.VectorSelector) or not found.name:
+        raise SelectorError(f"{wanted}; leave rate() and sum() out, they are added for you")
+    if found.offset is not None or found.at is not None or found.matchers.or_matchers:
+        raise SelectorError(f"{wanted}; leave offset, @ and or out")
+    matchers = (
+        Matcher(label=m.name, sign=_SIGNS[str(m.op)], value=m.value)
+        for m in found.matchers.matchers
+    )
+    return Selector(
+        metric=found.name, matchers=tuple(sorted(matchers, key=lambda m: (m.label, m.sign)))
+    )
+
+
+def select_series(series: pl.DataFrame, selector: Selector) -> pl.DataFrame:
+    """Return the rows of the series that a selector picks.
+
+    Args:
+        series: `metric`, labels (null: absent), `time`, `value`.
+        selector: What to pick; a label that the frame has no column for is absent everywhere.
+    """
+    conditions = [_matches(matcher, series.columns) for matcher in selector.matchers]
+    return series.filter(pl.col("metric") == selector.metric, *conditions)
+
+
+def _matches(matcher: Matcher, columns: list[str]) -> pl.Expr:
+    """Return whether a row fulfils one condition."""
+    known = matcher.label in columns
+    label = pl.col(matcher.label).fill_null("") if known else pl.lit("")
+    if matcher.sign in {"=", "!="}:
+        is_met = label == matcher.value
+    else:
+        is_met = label.str.contains(f"^(?:{matcher.value})$")
+    return is_met if matcher.sign in {"=", "=~"} else ~is_met
