@@ -13,7 +13,18 @@ PANEL_TYPES = frozenset(
 UNITS = frozenset(
     {
         # numbers and ratios
-        *("none", "short", "sci", "percent", "percentunit", "bool", "bool_yes_no", "dB", "dBm"),
+        *(
+            "none",
+            "string",
+            "short",
+            "sci",
+            "percent",
+            "percentunit",
+            "bool",
+            "bool_yes_no",
+            "dB",
+            "dBm",
+        ),
         # time and dates
         *("ns", "µs", "ms", "s", "m", "h", "d", "dtdurationms", "dtdurations", "dtdhms"),
         *("dateTimeAsIso", "dateTimeAsIsoNoDateIfToday", "dateTimeFromNow"),

@@ -3,7 +3,7 @@
 from functools import partial
 
 from dashboards import job_queries as ask
-from dashboards.fields import NO_DATA_COLOR, Field, build_states
+from dashboards.fields import NO_DATA_COLOR, Field, build_override, build_states
 from dashboards.panels import (
     Caption,
     Columns,
@@ -153,7 +153,12 @@ WHY = (
 
 
 def _listed(*labels: str) -> Columns:
-    return Columns(order=(*labels, "Value"), names={"Value": "open"}, overrides=(), sort_by="open")
+    return Columns(
+        order=(*labels, "Value"),
+        names={"Value": "open"},
+        overrides=(build_override("open", unit="none", decimals=0),),
+        sort_by="open",
+    )
 
 
 EVIDENCE = (
@@ -191,7 +196,7 @@ EVIDENCE = (
             height=8,
         ),
         queries=(Query(expr=ask.OPEN_FINDINGS, instant=True),),
-        field=Field(unit="none", decimals=0, steps=INFORMATION_STEPS),
+        field=Field(unit="string", steps=INFORMATION_STEPS),
     ),
     Plan(
         recipe=partial(build_table, columns=_listed("incident")),
@@ -203,7 +208,7 @@ EVIDENCE = (
             height=8,
         ),
         queries=(Query(expr=ask.OPEN_INCIDENTS, instant=True),),
-        field=Field(unit="none", decimals=0, steps=INFORMATION_STEPS),
+        field=Field(unit="string", steps=INFORMATION_STEPS),
     ),
 )
 READING_CAPTION = Caption(

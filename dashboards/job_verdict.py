@@ -146,11 +146,14 @@ _SUSPECT_COLUMNS = Columns(
         "Value #D": "suspected phase",
     },
     overrides=(
-        build_override("slowdown", unit="suffix:x", custom__cellOptions=_COLORED_TEXT),
+        build_override("slowdown", unit="suffix:x", decimals=2, custom__cellOptions=_COLORED_TEXT),
         build_override("waiting", unit="percentunit", decimals=1),
         build_override("last healthy", unit="dateTimeFromNow", mappings=[_NEVER_IN_RANGE]),
         build_override(
-            "suspected phase", mappings=list(_PHASES), custom__cellOptions=_COLORED_TEXT
+            "suspected phase",
+            unit="none",
+            mappings=list(_PHASES),
+            custom__cellOptions=_COLORED_TEXT,
         ),
     ),
     sort_by="slowdown",
@@ -205,6 +208,6 @@ WORST = (
             Query(expr=ask.LISTED_LAST_HEALTHY, instant=True),
             Query(expr=ask.LISTED_PHASE, instant=True),
         ),
-        field=Field(unit="none", decimals=2, steps=SLOWDOWN_STEPS, links=_ROW_LINKS),
+        field=Field(unit="string", steps=SLOWDOWN_STEPS, links=_ROW_LINKS),
     ),
 )

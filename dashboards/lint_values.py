@@ -11,6 +11,9 @@ from dashboards.linted import Board, Problem
 COLORED_TYPES = frozenset({"bargauge", "gauge", "stat"})
 """Kinds of panels whose whole colour is read as a judgement."""
 
+LABEL_UNIT = "string"
+"""The unit of a table's columns unless overridden: the one that leaves labels as they are."""
+
 
 def check_units(board: Board) -> Iterator[Problem]:
     """Units are ids that Grafana knows; it prints any other one behind the number."""
@@ -18,6 +21,9 @@ def check_units(board: Board) -> Iterator[Problem]:
         for unit in _units_of(panel):
             if unit not in UNITS and not str(unit).startswith(UNIT_PREFIXES):
                 yield _at(panel, f"unit {unit!r}; use an id of `dashboards.catalog.UNITS`")
+        if panel.get("type") == "table" and _units_of(panel)[0] != LABEL_UNIT:
+            message = "labels such as a rank are written as numbers, 7 as 7.00"
+            yield _at(panel, f"{message}; set unit {LABEL_UNIT!r}, and units by override")
 
 
 def _units_of(panel: Json) -> list[object]:

@@ -150,17 +150,7 @@ def build_heatmap(
         "calculate": False,
         "cellGap": 0,
         "cellValues": {"unit": field.unit, "decimals": field.decimals},
-        "color": {
-            "mode": "scheme",
-            "scheme": "Oranges",
-            "scale": "linear",
-            "exponent": 0.5,
-            "fill": "dark-orange",
-            "steps": 64,
-            "reverse": reverse,
-            "min": field.min_value,
-            "max": field.max_value,
-        },
+        "color": _color_scale(field, reverse=reverse),
         "exemplars": {"color": "rgba(255,0,255,0.7)"},
         "filterValues": {},
         "legend": {"show": True},
@@ -175,6 +165,20 @@ def build_heatmap(
         "fieldConfig": {"defaults": {"custom": {"scaleDistribution": {"type": "linear"}}}},
     }
     return build_own_panel(shape, **_frame(caption, queries, max_data_points=1000))
+
+
+def _color_scale(field: Field, *, reverse: bool) -> Json:
+    return {
+        "mode": "scheme",
+        "scheme": "Oranges",
+        "scale": "linear",
+        "exponent": 0.5,
+        "fill": "dark-orange",
+        "steps": 64,
+        "reverse": reverse,
+        "min": field.min_value,
+        "max": field.max_value,
+    }
 
 
 def build_state_timeline(caption: Caption, queries: Sequence[Query], field: Field) -> Json:
@@ -209,7 +213,15 @@ class Columns:
 
 
 def build_table(caption: Caption, queries: Sequence[Query], field: Field, columns: Columns) -> Json:
-    """Return a table that joins instant queries on the labels they share; others are hidden."""
+    """Return a table that joins the answers of instant queries on the labels that they share.
+
+    Args:
+        caption: What stands around it.
+        queries: Instant queries with the same labels.
+        field: Looks of all columns. Its unit is best `string`: any other one writes a label that
+            looks like a number, such as a rank, with digits after the point.
+        columns: Order, heads and looks of single columns.
+    """
     merge: Json = {"id": "merge", "options": {}}
     organize: Json = {
         "id": "organize",

@@ -275,6 +275,9 @@ FAULTS = [
         "panel-units-rule", in_defaults("Step time", unit="seconds"), 24, id="an unknown unit"
     ),
     pytest.param(
+        "panel-units-rule", in_defaults("Suspects", unit="none"), 12, id="ranks with decimals"
+    ),
+    pytest.param(
         "panel-units-rule",
         on("Waiting by rank and time", lambda item: item["options"].update(cellValues={})),
         15,
