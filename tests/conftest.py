@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 import pytest
 import requests
 
@@ -68,6 +69,16 @@ def prometheus(
     return serve
 
 
+@pytest.fixture(scope="session")
+def openmetrics() -> Callable[[pl.DataFrame], str]:
+    """A writer: series (`metric`, labels, `time`, `value`) as text that can be backfilled.
+
+    A null label is absent. Metrics are counters, so their names end in `_total`. Times should be
+    multiples of 125 ms: promtool cuts others down by up to a millisecond.
+    """
+    return write_openmetrics
+
+
 @pytest.fixture
 def golden() -> Callable[[str, str], None]:
     """A check: `golden(name, text)` compares with `tests/golden/<name>`.
@@ -85,6 +96,19 @@ def golden() -> Callable[[str, str], None]:
         )
 
     return check
+
+
+def write_openmetrics(series: pl.DataFrame) -> str:
+    """Return series of counters as OpenMetrics text, each family in one piece."""
+    lines: list[str] = []
+    for (metric,), family in series.sort("metric", "time").group_by("metric", maintain_order=True):
+        lines.append(f"# TYPE {str(metric).removesuffix('_total')} counter")
+        for row in family.iter_rows(named=True):
+            labels = {k: v for k, v in row.items() if k not in {"metric", "time", "value"}}
+            inside = ",".join(f'{k}="{v}"' for k, v in labels.items() if v is not None)
+            stamp = row["time"].timestamp()
+            lines.append(f"{metric}{{{inside}}} {row['value']!r} {stamp:.3f}")
+    return "\n".join([*lines, "# EOF", ""])
 
 
 def free_port() -> int:
