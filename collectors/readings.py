@@ -38,8 +38,11 @@ FRAMES: Final[Mapping[str, pl.Schema]] = {
 """Every frame of a reading by its name."""
 
 
+_EMPTY: Final[Mapping[str, pl.DataFrame]] = {name: schema.to_frame() for name, schema in FRAMES.items()}
+
+
 def _empty(name: str) -> pl.DataFrame:
-    return FRAMES[name].to_frame()
+    return _EMPTY[name].clone()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
