@@ -102,8 +102,15 @@ def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
             pl.col("rank").fill_null(pl.lit(rank, dtype=pl.Int64)), kind.alias("class")
         )
         .with_columns(_event_kind().alias("kind"))
+        .with_columns(_told_at_start(name) for name in ("run", "host", "attempt"))
         .with_columns(starts.over("run", "rank").cast(pl.Int64).alias("starts"))
     )
+
+
+def _told_at_start(name: str) -> pl.Expr:
+    """Return a column, filled in with what the rank's last start says of it."""
+    told = pl.when(pl.col("kind") == "run_start").then(name).forward_fill().over("rank")
+    return pl.col(name).fill_null(told)
 
 
 def _event_kind() -> pl.Expr:
