@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from collectors.logs import read_logs, wants_logs
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.readings import Reading, reject_file
@@ -13,6 +14,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),
+    Dialect(name="log", wants=wants_logs, read=read_logs),
 )
 """In order of specificity: among equally sure dialects the earlier one reads."""
 
