@@ -38,7 +38,9 @@ FRAMES: Final[Mapping[str, pl.Schema]] = {
 """Every frame of a reading by its name."""
 
 
-_EMPTY: Final[Mapping[str, pl.DataFrame]] = {name: schema.to_frame() for name, schema in FRAMES.items()}
+_EMPTY: Final[Mapping[str, pl.DataFrame]] = {
+    name: schema.to_frame() for name, schema in FRAMES.items()
+}
 
 
 def _empty(name: str) -> pl.DataFrame:
