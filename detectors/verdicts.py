@@ -251,6 +251,22 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=VERDICTS)
 
 
+def verdicts_of(frame: pl.DataFrame) -> list[Verdict]:
+    """Return the verdicts of a `VERDICTS` frame, one a row, in its order."""
+    return [
+        Verdict(
+            **{
+                **row,
+                "subject": Subject(**row["subject"]),
+                "evidence": tuple(Evidence(**seen) for seen in row["evidence"]),
+                "victims": tuple(row["victims"]),
+                "alternatives": tuple(row["alternatives"]),
+            }
+        )
+        for row in frame.iter_rows(named=True)
+    ]
+
+
 def verdict_json(verdict: Verdict) -> dict[str, object]:
     """Return a verdict as the JSON contract has it: times as RFC 3339 in UTC, unset fields null."""
     return {item.name: _plain(getattr(verdict, item.name)) for item in fields(Verdict)}

@@ -1,0 +1,166 @@
+"""Put findings of different detectors together: which device explains which slow rank or job.
+
+Timing says that ranks are slow, and in a tensor-parallel group it says so of all of them alike;
+device signals say which GPU. A job that slowed as a whole is explained when something named slowed
+with it. Source: methods reference, sections 2, 5 (corroboration by a second family) and 6.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import groupby
+from typing import Any, Final
+
+import polars as pl
+
+from detectors.placing import ROLES
+from detectors.promotion import PromotionParams, overlap, promote
+from detectors.verdicts import Evidence, Subject, Verdict, sort_verdicts
+
+SLOW_KINDS: Final = frozenset({"slow", "flapping", "degrading"})
+
+EXPLAINING_KINDS: Final = SLOW_KINDS | {"link_fault", "congestion"}
+"""Findings that can slow a whole job."""
+
+_TIMED_LEVELS: Final = ("rank", "host")
+
+
+def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]:
+    """Return the findings joined into causes, in reading order.
+
+    Args:
+        verdicts: Of all detectors over the same inputs.
+        roles: `ROLES`, to know which rank a GPU serves.
+
+    Returns:
+        Slow ranks and hosts that one device explains are replaced by a verdict on that device;
+        jobs that slowed while something named did are marked as explained. Nothing else changes.
+    """
+    places = roles.select(ROLES.names()).to_dicts()
+    devices = [_placed(one, places) for one in verdicts if one.level == "gpu"]
+    sick = [one for one in devices if one.kind in SLOW_KINDS]
+    rest = [one for one in verdicts if one.level != "gpu"]
+    timed = [one for one in rest if one.level in _TIMED_LEVELS and one.kind in SLOW_KINDS]
+    joined = [_explained(one, _culprits(one, sick), places) for one in timed]
+    used = {id(device) for one in timed for device in _culprits(one, sick)}
+    alone = [one for one in devices if id(one) not in used]
+    children = {host: len(list(rows)) for host, rows in groupby(sorted(_hosts(places)))}
+    named = [*joined, *promote(alone, children, "host", PromotionParams())]
+    others = [one for one in rest if one not in timed]
+    return sort_verdicts(_with_jobs([*named, *others]))
+
+
+def _hosts(places: list[dict[str, Any]]) -> list[str]:
+    return [row["host"] for row in places if row["host"] is not None]
+
+
+def _placed(verdict: Verdict, places: list[dict[str, Any]]) -> Verdict:
+    """Return a device's verdict with the rank that it serves, where exactly one is known."""
+    subject = verdict.subject
+    mine = [
+        row
+        for row in places
+        if row["host"] == subject.host
+        and (
+            row["gpu"] == subject.device
+            or (subject.gpu is not None and row["index"] == subject.gpu)
+        )
+    ]
+    if len({(row["run"], row["attempt"], row["rank"]) for row in mine}) != 1:
+        return verdict
+    names = ("run", "attempt", "rank", "dp", "pp", "tp", "ep")
+    told = {name: mine[0][name] for name in names}
+    return replace(verdict, subject=replace(subject, gpu=mine[0]["index"], **told))
+
+
+def _culprits(timed: Verdict, sick: Sequence[Verdict]) -> list[Verdict]:
+    """Return the devices that were slow on the same host, and the same GPU if one is named."""
+    return [
+        one
+        for one in sick
+        if one.subject.host == timed.subject.host
+        and (timed.subject.gpu is None or one.subject.gpu == timed.subject.gpu)
+        and overlap(replace(one, onset_step=None), replace(timed, onset_step=None))
+    ]
+
+
+def _explained(timed: Verdict, devices: list[Verdict], places: list[dict[str, Any]]) -> Verdict:
+    """Return the timing verdict, on the device if exactly one explains it."""
+    if len(devices) != 1:
+        return timed
+    device = devices[0]
+    mates = sorted(
+        row["rank"]
+        for row in places
+        if row["host"] == timed.subject.host
+        and row["run"] == timed.subject.run
+        and row["rank"] not in {None, device.subject.rank}
+    )
+    starts = [one.onset for one in (timed, device) if one.onset]
+    found = [one.detected for one in (timed, device) if one.detected]
+    return replace(
+        timed,
+        level="gpu",
+        subject=_union(device.subject, timed.subject),
+        onset=min(starts, default=None),
+        detected=min(found, default=None),
+        cause=device.cause or timed.cause,
+        confidence="high",
+        evidence=(*timed.evidence[:1], *device.evidence, *timed.evidence[1:]),
+        victims=tuple(f"rank {rank}" for rank in mates) if timed.level == "host" else (),
+        alternatives=(),
+        action=device.action or timed.action,
+    )
+
+
+def _union(first: Subject, second: Subject) -> Subject:
+    told: dict[str, Any] = {
+        item.name: getattr(first, item.name)
+        if getattr(first, item.name) is not None
+        else getattr(second, item.name)
+        for item in fields(Subject)
+    }
+    return Subject(**told)
+
+
+def _with_jobs(verdicts: list[Verdict]) -> list[Verdict]:
+    """Return the findings with each slow job explained by what was named at the same time."""
+    named = [one for one in verdicts if one.kind in EXPLAINING_KINDS and one.level != "job"]
+    named += [one for one in verdicts if one.kind == "congestion" and one.level == "job"]
+    jobs = [one for one in verdicts if one.kind == "group_slow" and one.level == "job"]
+    kept = [one for one in verdicts if one not in jobs]
+    by_cause: dict[tuple[str | None, tuple[str, ...]], list[Verdict]] = {}
+    for job in jobs:
+        causes = tuple(one.subject.phrase() for one in named if _explains(one, job))
+        by_cause.setdefault((job.subject.run, causes), []).append(job)
+    for (_, causes), spells in by_cause.items():
+        kept += [_caused(spells, causes)] if causes else [_unexplained(one) for one in spells]
+    return kept
+
+
+def _explains(named: Verdict, job: Verdict) -> bool:
+    same_run = named.subject.run in {None, job.subject.run}
+    return same_run and overlap(named, job)
+
+
+def _caused(spells: list[Verdict], causes: Sequence[str]) -> Verdict:
+    """Return one verdict for all the spells in which the same culprits slowed the job."""
+    first, last = spells[0], spells[-1]
+    names = ", ".join(dict.fromkeys(causes))
+    what = f"{names} was slow at the same time"
+    return replace(
+        first,
+        kind="slow",
+        cause=names,
+        cleared=last.cleared,
+        cleared_step=last.cleared_step,
+        evidence=(*first.evidence, Evidence(source="attribution", time=first.onset, what=what)),
+        action=f"act on {names}",
+    )
+
+
+def _unexplained(job: Verdict) -> Verdict:
+    needed = (
+        "compute, data and communication seconds of every rank tell one slow rank from all; "
+        "device and fabric counters tell what they share"
+    )
+    return replace(job, needed=needed)
