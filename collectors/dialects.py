@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
 from collectors.logs import read_logs, wants_logs
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
@@ -11,6 +12,7 @@ from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.step_records import read_step_records, wants_step_records
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
+    Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),

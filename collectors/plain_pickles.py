@@ -1,0 +1,156 @@
+"""Load pickles that hold plain data, and refuse all others: nothing in them is ever called.
+
+A pickle is a program. This one machine knows only the instructions that build dicts, lists, tuples,
+texts and numbers, so there is no way to name a class or a function. Source: the instructions of a
+genuine flight recorder dump (formats of NCCL and PyTorch-distributed logs, section 10.2) and those
+that newer protocols write for the same data.
+"""
+
+import pickletools
+from collections.abc import Callable, Mapping
+from typing import Final, cast
+
+MAX_BYTES: Final = 256 * 2**20
+
+MAX_OPERATIONS: Final = 20_000_000
+"""A dump of 2000 entries with stacks has under a million."""
+
+MAX_LONG_BITS: Final = 128
+"""Larger than any counter or nanosecond stamp."""
+
+
+class UnsafePickleError(ValueError):
+    """A pickle asks for more than plain data; the message names the instruction and its place."""
+
+
+class BrokenPickleError(ValueError):
+    """A pickle ends early or contradicts itself."""
+
+
+class _Machine:
+    """The stack, marks and memo of a pickle being read."""
+
+    def __init__(self) -> None:
+        self.stack: list[object] = []
+        self.marks: list[int] = []
+        self.memo: dict[object, object] = {}
+
+    def push(self, value: object) -> None:
+        """Put a value on the stack."""
+        self.stack.append(value)
+
+    def above_mark(self) -> list[object]:
+        """Return what lies above the last mark, off the stack."""
+        at = self.marks.pop()
+        items = self.stack[at:]
+        del self.stack[at:]
+        return items
+
+    def take(self, count: int) -> list[object]:
+        """Return the top values, off the stack."""
+        items = self.stack[-count:]
+        if len(items) < count:
+            raise IndexError
+        del self.stack[-count:]
+        return items
+
+    def extend(self, items: list[object]) -> None:
+        """Put items into the list on top."""
+        top = self.stack[-1]
+        if not isinstance(top, list):
+            raise TypeError
+        cast("list[object]", top).extend(items)
+
+    def set_items(self, items: list[object]) -> None:
+        """Put keys and values into the dict on top; keys are texts or numbers, none hashes deep."""
+        top = self.stack[-1]
+        if not isinstance(top, dict) or any(type(key) not in {str, int} for key in items[::2]):
+            raise TypeError
+        cast("dict[object, object]", top).update(zip(items[::2], items[1::2], strict=True))
+
+
+_Step = Callable[[_Machine, object], None]
+
+
+def _pushing(value: object) -> _Step:
+    return lambda machine, _value: machine.push(value)
+
+
+def _remember(machine: _Machine, key: object) -> None:
+    machine.memo[key] = machine.stack[-1]
+
+
+_CONSTANTS: Final[Mapping[str, object]] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+
+_PUSHED: Final = (
+    "BININT",
+    "BININT1",
+    "BININT2",
+    "LONG1",
+    "BINFLOAT",
+    "BINUNICODE",
+    "SHORT_BINUNICODE",
+    "BINUNICODE8",
+)
+
+_STEPS: Final[Mapping[str, _Step]] = {
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda _machine, _value: None),
+    **dict.fromkeys(_PUSHED, _Machine.push),
+    **{name: _pushing(value) for name, value in _CONSTANTS.items()},
+    "EMPTY_DICT": lambda machine, _value: machine.push({}),
+    "EMPTY_LIST": lambda machine, _value: machine.push([]),
+    "EMPTY_TUPLE": lambda machine, _value: machine.push(()),
+    "MARK": lambda machine, _value: machine.marks.append(len(machine.stack)),
+    "TUPLE": lambda machine, _value: machine.push(tuple(machine.above_mark())),
+    "TUPLE1": lambda machine, _value: machine.push(tuple(machine.take(1))),
+    "TUPLE2": lambda machine, _value: machine.push(tuple(machine.take(2))),
+    "TUPLE3": lambda machine, _value: machine.push(tuple(machine.take(3))),
+    "APPEND": lambda machine, _value: machine.extend(machine.take(1)),
+    "APPENDS": lambda machine, _value: machine.extend(machine.above_mark()),
+    "SETITEM": lambda machine, _value: machine.set_items(machine.take(2)),
+    "SETITEMS": lambda machine, _value: machine.set_items(machine.above_mark()),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _remember),
+    "MEMOIZE": lambda machine, _value: _remember(machine, len(machine.memo)),
+    **dict.fromkeys(
+        ("BINGET", "LONG_BINGET"), lambda machine, key: machine.push(machine.memo[key])
+    ),
+}
+"""All that a pickle may ask for."""
+
+
+def load_plain_pickle(data: bytes) -> object:
+    """Return the dicts, lists, tuples, texts and numbers in a pickle.
+
+    Args:
+        data: The pickle's bytes; not to be trusted.
+
+    Raises:
+        UnsafePickleError: It is larger than `MAX_BYTES` or `MAX_OPERATIONS`, holds a number wider
+            than `MAX_LONG_BITS`, or asks for anything that is not plain data.
+        BrokenPickleError: It ends early or contradicts itself.
+    """
+    if len(data) > MAX_BYTES:
+        raise UnsafePickleError(f"wanted at most {MAX_BYTES} bytes, found {len(data)}; cut it down")
+    machine = _Machine()
+    try:
+        for count, (operation, value, at) in enumerate(pickletools.genops(data)):
+            _check(operation.name, value, at, count)
+            _STEPS[operation.name](machine, value)
+        (whole,) = machine.stack
+    except UnsafePickleError:
+        raise
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        raise BrokenPickleError(f"wanted a whole pickle, found {error!r}; copy it anew") from error
+    return whole
+
+
+def _check(name: str, value: object, at: int | None, count: int) -> None:
+    """Refuse an instruction that is not plain, or one too many."""
+    if name not in _STEPS:
+        raise UnsafePickleError(
+            f"wanted plain data, found instruction {name} at byte {at}; do not load this file"
+        )
+    if count >= MAX_OPERATIONS:
+        raise UnsafePickleError(f"wanted at most {MAX_OPERATIONS} instructions; found more")
+    if isinstance(value, int) and value.bit_length() > MAX_LONG_BITS:
+        raise UnsafePickleError(f"wanted counters, found a number of {value.bit_length()} bits")
