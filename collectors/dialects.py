@@ -5,6 +5,12 @@ from typing import Final
 
 from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
 from collectors.logs import read_logs, wants_logs
+from collectors.metric_files import (
+    read_exposition,
+    read_prometheus_answer,
+    wants_exposition,
+    wants_prometheus_answer,
+)
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.readings import Reading, reject_file
@@ -15,6 +21,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
+    Dialect(name="exposition page", wants=wants_exposition, read=read_exposition),
+    Dialect(name="prometheus answer", wants=wants_prometheus_answer, read=read_prometheus_answer),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )

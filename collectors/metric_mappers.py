@@ -1,0 +1,93 @@
+"""Who understands which metric: adding a mapper is one line here.
+
+A page may mix the metrics of several exporters. Each mapper gets the series it knows; names that
+nobody knows are counted, one reject a metric.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from collectors.dcgm import dcgm_names, read_dcgm
+from collectors.infiniband import infiniband_names, read_infiniband
+from collectors.node_exporter import node_names, read_node
+from collectors.readings import Reading, join_readings, reading_of
+from collectors.roce import read_roce, roce_names
+from collectors.scrape_failures import failure_names, read_failures
+from collectors.series import Series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapper:
+    """One reader of series.
+
+    Attributes:
+        knows: Returns those of the given metric names that it understands.
+        read: Returns what such series say; the text is the source's name in evidence.
+    """
+
+    knows: Callable[[pl.Series], pl.Series]
+    read: Callable[[Series, str], Reading]
+
+
+MAPPERS: Final = (
+    Mapper(knows=lambda _: dcgm_names(), read=read_dcgm),
+    Mapper(knows=lambda _: infiniband_names(), read=read_infiniband),
+    Mapper(knows=roce_names, read=read_roce),
+    Mapper(knows=lambda _: node_names(), read=read_node),
+    Mapper(knows=lambda _: failure_names(), read=read_failures),
+)
+
+NOT_READ: Final = {
+    r"^node_infiniband_legacy_": "repeats another counter",
+    r"_raw_rate_bytes_per_second$": "repeats another series",
+    r"_info$": "names things, measures nothing",
+}
+"""Patterns of metrics that are left out on purpose, with the reason."""
+
+
+def read_series(series: Series, source: str) -> Reading:
+    """Return what a set of series says, read by the mappers that know their names.
+
+    Args:
+        series: Series of any metrics.
+        source: The name to quote in evidence.
+
+    Returns:
+        The reading; metrics without a reader are rejects, one a name, with their count in `text`.
+    """
+    names = series.identities["name"].unique(maintain_order=True)
+    parts: list[Reading] = []
+    rest = names
+    for mapper in MAPPERS:
+        known = mapper.knows(names)
+        if names.is_in(known.implode()).any():
+            parts.append(mapper.read(series.of_names(known), source))
+            rest = rest.filter(~rest.is_in(known.implode()))
+    return join_readings([*parts, _unread(series.of_names(rest), source)])
+
+
+def _unread(series: Series, source: str) -> Reading:
+    """Return one reject for each metric that nobody reads."""
+    reason = pl.coalesce(
+        *(
+            pl.when(pl.col("name").str.contains(pattern)).then(pl.lit(why))
+            for pattern, why in NOT_READ.items()
+        ),
+        pl.lit("unknown metric"),
+    )
+    rows = (
+        series.points.join(series.identities.select("series", "name"), on="series")
+        .group_by("name")
+        .agg(pl.col("position").min(), count=pl.len())
+        .sort("position", "name")
+        .select(
+            "position",
+            source=pl.lit(source),
+            text=pl.format("{} ({} samples)", "name", "count"),
+            reason=reason,
+        )
+    )
+    return reading_of(rejects=rows)
