@@ -3,18 +3,28 @@
 from typing import Final
 
 from collectors.c10_lines import C10_START
+from collectors.deepspeed import DEEPSPEED_HINT, read_deepspeed
 from collectors.desync import read_desync
 from collectors.launchers import LAUNCHER_HINT, read_launchers
 from collectors.line_reading import LineDialect
 from collectors.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
+from collectors.mlperf import MLLOG_START, read_mlperf
 from collectors.nccl import read_nccl
+from collectors.step_lines import STEP_LINE_HINT, read_step_lines
+from collectors.straggler_reports import STRAGGLER_HINT, read_straggler_reports
 from collectors.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
+from collectors.trainer_dicts import DICT_START, read_trainer_dicts
 from collectors.watchdog import read_watchdog
 
 LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="nccl", hint=r":\d+:\d+ |^NCCL version", read=read_nccl),
     LineDialect(name="desync report", hint="Timeout at collective:", read=read_desync),
     LineDialect(name="watchdog", hint=C10_START, read=read_watchdog, start=C10_START),
+    LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
+    LineDialect(name="deepspeed", hint=DEEPSPEED_HINT, read=read_deepspeed),
+    LineDialect(name="mlperf", hint=MLLOG_START, read=read_mlperf, start=MLLOG_START),
+    LineDialect(name="trainer dict", hint=DICT_START, read=read_trainer_dicts, start=DICT_START),
+    LineDialect(name="step line", hint=STEP_LINE_HINT, read=read_step_lines),
     LineDialect(name="megatron", hint=MEGATRON_HINT, read=read_megatron, start=ITERATION_START),
     LineDialect(name="traceback", hint=EXCEPTION_HINT, read=read_tracebacks, start=TRACEBACK_START),
     LineDialect(name="launcher", hint=LAUNCHER_HINT, read=read_launchers),

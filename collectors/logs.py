@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.attempts import attempt_number
 from collectors.envelope import read_lines
 from collectors.identity import file_rank
 from collectors.line_reading import LineDialect
@@ -79,9 +80,15 @@ def read_log_lines(data: bytes, name: str, source: str, options: ReadOptions) ->
         index=pl.col("local_rank").drop_nulls().first()
     )
     whole = join_readings([reading, reading_of(rejects=rejects, placements=placements)])
-    return Reading(
-        **{frame: whole.frame(frame).with_columns(source=pl.lit(source)) for frame in _SOURCED}
-    )
+    sourced = {frame: whole.frame(frame).with_columns(source=pl.lit(source)) for frame in _SOURCED}
+    return Reading(**sourced | {"steps": _numbered(sourced["steps"])})
+
+
+def _numbered(steps: pl.DataFrame) -> pl.DataFrame:
+    """Return the steps with an attempt where their dialect has not numbered it."""
+    value = pl.struct("step_seconds", "loss", "end_time")
+    counted = attempt_number(pl.col("step"), value, pl.lit(0)).over("rank")
+    return steps.with_columns(pl.col("attempt").fill_null(counted))
 
 
 _SOURCED: Final = tuple(name for name, schema in FRAMES.items() if "source" in schema)

@@ -1,0 +1,25 @@
+"""Turn rates into seconds a step: how much a step does is learned from the log's own stamps."""
+
+import polars as pl
+
+
+def seconds_by_rate(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines with the seconds of their steps, from the rate since the line before.
+
+    Args:
+        lines: In log order: `step`, `rate` (samples or tokens a second; null or not positive is
+            not known) and `wall_seconds` since the line before (null without stamps).
+
+    Returns:
+        The lines with `gap`, the steps since the line before (null at the first and where the
+        number goes back); `work`, the samples or tokens of a step, 1 where no stamp tells; and
+        `rate_seconds`, its time: with a `work` of 1 only ratios of it count.
+    """
+    gap = pl.col("step").diff()
+    sound = pl.col("rate").is_finite() & (pl.col("rate") > 0)
+    known = lines.with_columns(
+        gap=pl.when(gap > 0).then(gap).cast(pl.Float64), rate=pl.when(sound).then("rate")
+    )
+    guess = (pl.col("rate") * pl.col("wall_seconds") / pl.col("gap")).median().round()
+    work = pl.when(guess >= 1).then(guess).otherwise(1.0)
+    return known.with_columns(work=work, rate_seconds=work / pl.col("rate"))
