@@ -19,7 +19,8 @@ DEEPSPEED_HINT: Final = r"SamplesPerSec=|OVERFLOW!|\bstep=\d+, skipped=|iter tim
 
 _SPEED: Final = (
     r"(?:epoch=\d+/micro_step=\d+/global_step=(?P<new>\d+)|(?:^|[\] ])\d+/(?P<old>\d+)), "
-    r"(?:RunningAvg)?SamplesPerSec=(?P<mean>[-\d.inf]+)(?:, CurrSamplesPerSec=(?P<current>[-\d.]+))?"
+    r"(?:RunningAvg)?SamplesPerSec=(?P<mean>[-\d.inf]+)"
+    r"(?:, CurrSamplesPerSec=(?P<current>[-\d.]+))?"
 )
 
 _PIPELINE: Final = (

@@ -104,7 +104,8 @@ _PHRASES: Final = (
 
 LAUNCHER_HINT: Final = (
     r"srun|slurmstepd|mpi|prterun|exitcode|signal|Signal|restart_count=|Worker group|new nodes|"
-    r"PULSE|Invalidate trace|elastic|torch|Fatal Python|Segmentation|Bus error|Illegal"
+    r"Root Cause|Rendezvous|PULSE|Invalidate trace|elastic|torch|Fatal Python|Segmentation|"
+    r"Bus error|Illegal"
 )
 """Words one of which each phrase holds."""
 

@@ -21,7 +21,7 @@ ITERATION_START: Final = (
 )
 """How a record begins, wherever it stands."""
 
-MEGATRON_HINT: Final = r"iteration|checkpoint|datetime|time \(ms\)|valid|exiting program"
+MEGATRON_HINT: Final = r"iteration|checkpoint|datetime|time \(ms\)|valid|exiting program|metadata"
 
 MAX_WRAPPED_LINES: Final = 3
 """A record that is cut before its last bar goes on within so many lines."""

@@ -151,7 +151,9 @@ def _finished(lines: pl.DataFrame, kind: StepLine) -> tuple[pl.DataFrame, pl.Dat
     seconds = wall if is_wrong else told
     time_kind = "arrival" if is_wrong else kind.time_kind
     steps = rated.with_columns(
-        interval_steps=pl.col("gap").fill_null(1) if kind.time_kind != "single_step" else pl.lit(1),
+        interval_steps=pl.col("gap").fill_null(1.0)
+        if kind.time_kind != "single_step"
+        else pl.lit(1.0),
         step_seconds=pl.when(seconds.is_finite() & (seconds >= 0)).then(seconds),
         time_kind=pl.when(seconds.is_not_null()).then(pl.lit(time_kind)),
         loss_state=pl.when(pl.col("loss").is_not_null()).then(pl.lit("printed")),

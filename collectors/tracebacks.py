@@ -22,7 +22,7 @@ _EXCEPTION: Final = (
 )
 """The last line of a traceback, also where the lines before it are lost."""
 
-EXCEPTION_HINT: Final = rf"{TRACEBACK_START}|{_EXCEPTION}"
+EXCEPTION_HINT: Final = rf"{TRACEBACK_START}|{_EXCEPTION}|above exception"
 
 _LINK: Final = (
     r"^(?:During handling of the above exception, another exception occurred:|"
