@@ -58,13 +58,15 @@ def read_infiniband(series: Series, source: str) -> Reading:
         data that exceeds the port's rate keeps its value and bears `unit_suspect`.
     """
     known = series.identities.join(port_fields(), on="name", how="inner", maintain_order="left")
-    meanings = pl.concat(
-        [
-            _node_meanings(known, series, source),
-            _treydock_meanings(known, series),
-            _guilbaults_meanings(known),
-        ]
-    )
+    present = set(known["exporter"])
+    parts = [MEANINGS.to_frame()]
+    if "node" in present:
+        parts.append(_node_meanings(known, series, source))
+    if "treydock" in present:
+        parts.append(_treydock_meanings(known, series))
+    if "guilbaults" in present:
+        parts.append(_guilbaults_meanings(known))
+    meanings = pl.concat(parts)
     settled, conflicts = settle_duplicates(measure(series.points, meanings))
     checked = settled.pipe(_hush_down_ports).pipe(_suspect_units)
     return reading_of(

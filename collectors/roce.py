@@ -62,6 +62,9 @@ def read_roce(series: Series, source: str) -> Reading:
 
 def _old_exporter(hosted: pl.DataFrame, series: Series) -> pl.DataFrame:
     """Return the series whose zeros an old node_exporter makes up."""
+    cleaned = hosted.filter(pl.col("name").str.contains(_CLEANED))
+    if cleaned.is_empty():
+        return pl.DataFrame(schema={"series": pl.UInt32, "doubt": pl.String})
     version = label_of("version")
     parts = [version.str.extract(_VERSION, group).cast(pl.Int64) for group in (1, 2)]
     infos = (
@@ -72,8 +75,7 @@ def _old_exporter(hosted: pl.DataFrame, series: Series) -> pl.DataFrame:
     major, minor = FIRST_SOUND_VERSION
     is_sound = (pl.col("major") > major) | ((pl.col("major") == major) & (pl.col("minor") >= minor))
     return (
-        hosted.filter(pl.col("name").str.contains(_CLEANED))
-        .join(infos, on="target", how="left", nulls_equal=True)
+        cleaned.join(infos, on="target", how="left", nulls_equal=True)
         .filter(~is_sound.fill_null(value=False))
         .select("series", doubt=pl.lit("exporter_version"))
     )
@@ -81,6 +83,8 @@ def _old_exporter(hosted: pl.DataFrame, series: Series) -> pl.DataFrame:
 
 def _missing_files(hosted: pl.DataFrame, series: Series) -> pl.DataFrame:
     """Return the series of interfaces that have no byte counters: their zeros are defaults."""
+    if "rdma" not in hosted["exporter"]:
+        return pl.DataFrame(schema={"series": pl.UInt32, "doubt": pl.String})
     there = (
         series.identities.filter(pl.col("name").str.contains(_BYTES))
         .select(host=host_label(), device=label_of("interface", "device"))

@@ -22,7 +22,10 @@ _HOST_KEYS: Final = (
     "node",
     "nodename",
     "exported_instance",
+    "instance",
 )
+"""Labels that name a host, best first; `instance` is the scrape's address."""
+
 _NOT_A_HOST: Final = r"^localhost(?:\.|$)|dcgm-exporter|^127\."
 _ADDRESS: Final = r"^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]*)$"
 _HOST_FILE: Final = r"[a-z][a-z0-9-]*\d(?:[a-z0-9.-]*[a-z0-9])?$"
@@ -36,14 +39,10 @@ def host_label() -> pl.Expr:
     A host name in the labels wins over the scrape address `instance`, which in Kubernetes is the
     exporter pod's. The exporter's own name, `localhost` and bare addresses are no host.
     """
-    named = [_host(label_of(key)) for key in _HOST_KEYS]
-    return pl.coalesce(*named, _host(label_of("instance")))
-
-
-def _host(text: pl.Expr) -> pl.Expr:
-    host = canonical_host(text)
+    candidates = pl.concat_list([label_of(key) for key in _HOST_KEYS])
+    host = canonical_host(pl.element())
     unusable = host.str.contains(_NOT_A_HOST) | host.str.contains(_ADDRESS)
-    return pl.when(~unusable).then(host)
+    return candidates.list.eval(host.filter(~unusable)).list.first()
 
 
 def workload_label() -> pl.Expr:
