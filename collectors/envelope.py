@@ -60,10 +60,7 @@ def read_lines(data: bytes, time_zone: str = "UTC") -> pl.DataFrame:
         .with_columns(pl.col("text").str.split("\r"))
         .explode("text", empty_as_null=True)
         .with_columns(
-            pl.col("text")
-            .str.replace_all(_ANSI, "")
-            .str.strip_chars_end()
-            .str.head(MAX_LINE_BYTES),
+            pl.col("text").str.replace_all(_ANSI, "").str.head(MAX_LINE_BYTES),
             is_torn=pl.col("text").str.len_bytes() > MAX_LINE_BYTES,
         )
         .filter(pl.col("text") != "")
