@@ -16,15 +16,19 @@ import polars as pl
 from collectors.flight_entries import Dump, dump_of, entry_rows, group_rows, status_rows
 from collectors.frames import COLLECTIVES
 from collectors.identity import file_rank
-from collectors.plain_pickles import BrokenPickleError, UnsafePickleError, load_plain_pickle
+from collectors.plain_pickles import (
+    DEFAULT_BUDGET,
+    BrokenPickleError,
+    PickleBudget,
+    UnsafePickleError,
+    load_plain_pickle,
+)
 from collectors.readings import Reading, reading_of, reject_file
 from collectors.sniffing import Head, ReadOptions
 
 _PICKLE_MAGIC: Final = re.compile(rb"\x80[\x02-\x05]")
 
 _KEYS: Final = (b"pg_status", b"pg_config", b"profiling_name", b"collective_seq_id")
-
-MAX_JSON_BYTES: Final = 256 * 2**20
 
 
 def wants_flight_recorder(head: Head) -> float:
@@ -55,21 +59,27 @@ def read_flight_recorder(path: Path, source: str, _options: ReadOptions) -> Read
     Raises:
         OSError: The file cannot be read.
     """
-    data = path.read_bytes()
+    return read_dump(path.read_bytes(), _rank_of(path.name), source)
+
+
+def read_dump(
+    data: bytes, rank: int | None, source: str, budget: PickleBudget = DEFAULT_BUDGET
+) -> Reading:
+    """Return the collectives in the bytes of a dump of a rank; see `read_flight_recorder`."""
     try:
-        dump = dump_of(_plain(data))
+        dump = dump_of(_plain(data, budget))
     except (UnsafePickleError, BrokenPickleError) as error:
         return reject_file(source, str(error))
     if dump is None:
         return reject_file(source, "no flight recorder dump")
-    return reading_of(collectives=_collectives(dump, _rank_of(path.name), source))
+    return reading_of(collectives=_collectives(dump, rank, source))
 
 
-def _plain(data: bytes) -> object:
+def _plain(data: bytes, budget: PickleBudget) -> object:
     if _PICKLE_MAGIC.match(data):
-        return load_plain_pickle(data)
-    if len(data) > MAX_JSON_BYTES:
-        raise UnsafePickleError(f"wanted at most {MAX_JSON_BYTES} bytes of JSON; cut it down")
+        return load_plain_pickle(data, budget)
+    if len(data) > budget.max_bytes:
+        raise UnsafePickleError(f"wanted at most {budget.max_bytes} bytes, found {len(data)}")
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -87,8 +87,9 @@ def read_log_lines(data: bytes, name: str, source: str, options: ReadOptions) ->
 def _numbered(steps: pl.DataFrame) -> pl.DataFrame:
     """Return the steps with an attempt where their dialect has not numbered it."""
     value = pl.struct("step_seconds", "loss", "end_time")
-    counted = attempt_number(pl.col("step"), value, pl.lit(0)).over("rank")
-    return steps.with_columns(pl.col("attempt").fill_null(counted))
+    counted = attempt_number(pl.col("step"), value, pl.col("starts")).over("rank")
+    marked = steps.with_columns(starts=pl.lit(0))
+    return marked.with_columns(pl.col("attempt").fill_null(counted)).drop("starts")
 
 
 _SOURCED: Final = tuple(name for name, schema in FRAMES.items() if "source" in schema)

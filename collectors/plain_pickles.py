@@ -8,15 +8,26 @@ that newer protocols write for the same data.
 
 import pickletools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, cast
 
-MAX_BYTES: Final = 256 * 2**20
 
-MAX_OPERATIONS: Final = 20_000_000
-"""A dump of 2000 entries with stacks has under a million."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickleBudget:
+    """How much a pickle may cost.
 
-MAX_LONG_BITS: Final = 128
-"""Larger than any counter or nanosecond stamp."""
+    Attributes:
+        max_bytes: Length of the file.
+        max_operations: Instructions; a dump of 2000 entries with stacks has under a million.
+        max_number_bits: Width of a number; more than any counter or nanosecond stamp has.
+    """
+
+    max_bytes: int = 256 * 2**20
+    max_operations: int = 20_000_000
+    max_number_bits: int = 128
+
+
+DEFAULT_BUDGET: Final = PickleBudget()
 
 
 class UnsafePickleError(ValueError):
@@ -118,23 +129,25 @@ _STEPS: Final[Mapping[str, _Step]] = {
 """All that a pickle may ask for."""
 
 
-def load_plain_pickle(data: bytes) -> object:
+def load_plain_pickle(data: bytes, budget: PickleBudget = DEFAULT_BUDGET) -> object:
     """Return the dicts, lists, tuples, texts and numbers in a pickle.
 
     Args:
         data: The pickle's bytes; not to be trusted.
+        budget: What it may cost.
 
     Raises:
-        UnsafePickleError: It is larger than `MAX_BYTES` or `MAX_OPERATIONS`, holds a number wider
-            than `MAX_LONG_BITS`, or asks for anything that is not plain data.
+        UnsafePickleError: It costs more than the budget, or asks for anything that is not plain
+            data.
         BrokenPickleError: It ends early or contradicts itself.
     """
-    if len(data) > MAX_BYTES:
-        raise UnsafePickleError(f"wanted at most {MAX_BYTES} bytes, found {len(data)}; cut it down")
+    if len(data) > budget.max_bytes:
+        raise UnsafePickleError(f"wanted at most {budget.max_bytes} bytes, found {len(data)}")
     machine = _Machine()
     try:
         for count, (operation, value, at) in enumerate(pickletools.genops(data)):
-            _check(operation.name, value, at, count)
+            _check(operation.name, at)
+            _check_cost(value, count, budget)
             _STEPS[operation.name](machine, value)
         (whole,) = machine.stack
     except UnsafePickleError:
@@ -144,13 +157,17 @@ def load_plain_pickle(data: bytes) -> object:
     return whole
 
 
-def _check(name: str, value: object, at: int | None, count: int) -> None:
-    """Refuse an instruction that is not plain, or one too many."""
+def _check(name: str, at: int | None) -> None:
+    """Refuse an instruction that is not plain."""
     if name not in _STEPS:
         raise UnsafePickleError(
             f"wanted plain data, found instruction {name} at byte {at}; do not load this file"
         )
-    if count >= MAX_OPERATIONS:
-        raise UnsafePickleError(f"wanted at most {MAX_OPERATIONS} instructions; found more")
-    if isinstance(value, int) and value.bit_length() > MAX_LONG_BITS:
+
+
+def _check_cost(value: object, count: int, budget: PickleBudget) -> None:
+    """Refuse an instruction too many, and a number too wide."""
+    if count >= budget.max_operations:
+        raise UnsafePickleError(f"wanted at most {budget.max_operations} instructions; found more")
+    if isinstance(value, int) and value.bit_length() > budget.max_number_bits:
         raise UnsafePickleError(f"wanted counters, found a number of {value.bit_length()} bits")
