@@ -49,6 +49,12 @@ def promtool() -> str:
 
 
 @pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Chromium."""
+    return installed("chromium")
+
+
+@pytest.fixture(scope="session")
 def prometheus(
     promtool: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., AbstractContextManager[PrometheusServer]]:
