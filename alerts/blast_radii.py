@@ -62,13 +62,16 @@ class BlastRadius:
     victims: tuple[str, ...] = ()
 
 
-def blast_radii(faults: Sequence[Fault], facts: RunFacts, *, now: datetime) -> list[BlastRadius]:
+def blast_radii(
+    faults: Sequence[Fault], facts: RunFacts, *, now: datetime | None
+) -> list[BlastRadius]:
     """Return whom each fault hurts, in the order of the faults.
 
     Args:
         faults: Faults; one without an onset cost what nobody can count.
         facts: Sizes and steps of the runs.
-        now: End of the data: up to here a fault that lasts is counted.
+        now: End of the data: up to here a fault that lasts is counted; null when nothing has a
+            clock.
     """
     rows = [
         (str(at), run, fault.onset, fault.cleared or now, _stops(fault))

@@ -43,7 +43,7 @@ class Incident:
         run: Training run; null when none is known or several are hurt.
         severity: `page` when users feel it, `ticket` when it can wait for the morning.
         state: `open` until every finding has cleared.
-        as_of: End of the data that it rests on.
+        as_of: End of the data that it rests on; null when nothing has a clock.
         onset: When the fault began; null when no source with a clock says.
         onset_before_data: It was so already when the data began.
         detected: First finding or first firing, whichever came first.
@@ -64,7 +64,7 @@ class Incident:
     run: str | None
     severity: Severity
     state: Literal["open", "resolved"]
-    as_of: datetime
+    as_of: datetime | None
     onset: datetime | None
     onset_before_data: bool
     detected: datetime | None
@@ -86,7 +86,7 @@ def join_incidents(
     facts: RunFacts,
     params: JoinParams,
     *,
-    now: datetime,
+    now: datetime | None,
 ) -> list[Incident]:
     """Return one incident a fault: pages first, open ones first, then by onset.
 
@@ -99,7 +99,7 @@ def join_incidents(
         firings: All firings of burn-rate alerts, in any order.
         facts: Sizes and steps of the runs.
         params: When symptoms are one fault.
-        now: End of the data: what still lasts is counted up to here.
+        now: End of the data: what still lasts is counted up to here; null when nothing has a clock.
     """
     faults = group_faults(verdicts, firings, facts.hosts, params)
     radii = blast_radii(faults, facts, now=now)
@@ -132,7 +132,9 @@ def _reading_order(incident: Incident) -> tuple[bool, bool, str, str]:
     return incident.severity != "page", incident.state != "open", onset, incident.id
 
 
-def _incident(fault: Fault, radius: BlastRadius, params: JoinParams, now: datetime) -> Incident:
+def _incident(
+    fault: Fault, radius: BlastRadius, params: JoinParams, now: datetime | None
+) -> Incident:
     suspects, context = _parts(fault)
     onset, detected, paged_at = fault.onset, _detected(fault), _paged_at(fault, params)
     lead = next(iter((*suspects, *context)), None)

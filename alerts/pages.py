@@ -37,7 +37,7 @@ def page_text(incident: Incident) -> str:
     """Return the page of an incident, at most `MAX_LINES` lines, ending in a line break."""
     lines = [
         f"[{incident.severity.upper()}] {incident.title}",
-        f"Incident {incident.id}, {incident.state} as of {clock_text(incident.as_of)}",
+        f"Incident {incident.id}, {incident.state}{_as_of(incident)}",
         *_hurt(incident),
         *_radius(incident),
         *_suspects(incident),
@@ -64,6 +64,10 @@ def _cut(line: str) -> str:
     """Return a line of bounded length without line breaks or control characters from the data."""
     flat = "".join(letter if letter.isprintable() else " " for letter in line)
     return flat if len(flat) <= MAX_CHARACTERS else f"{flat[: MAX_CHARACTERS - 4]} ..."
+
+
+def _as_of(incident: Incident) -> str:
+    return "" if incident.as_of is None else f" as of {clock_text(incident.as_of)}"
 
 
 def _since(name: str, seconds: float | None) -> str:

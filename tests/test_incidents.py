@@ -80,7 +80,8 @@ def join(
 ) -> list[Incident]:
     """Return the incidents of findings and firings."""
     facts = rest.get("facts", RunFacts.unknown())
-    return join_incidents(verdicts, firings or [], facts, rest.get("params", JoinParams()), now=NOW)
+    params, now = rest.get("params", JoinParams()), rest.get("now", NOW)
+    return join_incidents(verdicts, firings or [], facts, params, now=now)
 
 
 THERMAL = finding("slow", 35, 60, cause="thermal", slowdown=1.31)
@@ -315,7 +316,7 @@ def test_no_clock() -> None:
     traced = finding(
         "slow", None, None, onset_step=10, cleared_step=20, subject=Subject(run=RUN, rank=5)
     )
-    (incident,) = join([traced])
+    (incident,) = join([traced], facts=FACTS, now=None)
 
     assert (incident.state, incident.onset, incident.cleared, incident.ttd_seconds) == (
         "resolved",

@@ -143,6 +143,7 @@ TICKET = replace(
     PAGE,
     title="pair shows something undecided, suspect unknown",
     severity="ticket",
+    as_of=None,
     onset=None,
     onset_before_data=True,
     detected=None,

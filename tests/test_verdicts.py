@@ -2,12 +2,7 @@
 
 from datetime import UTC, datetime
 
-import polars as pl
-import pytest
-
-from collectors.frames import SchemaError
-from detectors.verdict_rows import verdicts_of
-from detectors.verdicts import VERDICTS, Evidence, Subject, Verdict, verdict_frame
+from detectors.verdicts import VERDICTS, Evidence, Subject, Verdict, verdict_frame, verdicts_of
 
 ONSET = datetime(2026, 1, 5, 0, 35, 6, 677115, tzinfo=UTC)
 FULL = Verdict(
@@ -32,9 +27,3 @@ def test_verdicts_survive_their_frame() -> None:
 def test_no_rows_are_no_verdicts() -> None:
     """An empty frame is no finding."""
     assert verdicts_of(VERDICTS.to_frame()) == []
-
-
-def test_another_frame_is_refused() -> None:
-    """A frame that lacks columns is refused at the door."""
-    with pytest.raises(SchemaError, match="kind: wanted String, found nothing"):
-        verdicts_of(pl.DataFrame({"level": ["gpu"]}))
