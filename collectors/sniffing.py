@@ -15,6 +15,10 @@ MAX_CONTROL_SHARE: Final = 0.10
 """Above this share of control bytes a head is binary; logs hold escapes and stray NULs."""
 
 
+_CONTROL: Final = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27})
+"""Control bytes that no log writes: all but bell, backspace, white space and escape."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Head:
     """The start of a file.
@@ -40,8 +44,7 @@ class Head:
     @cached_property
     def is_binary(self) -> bool:
         """Return whether the head is not text: many control bytes that no log writes."""
-        kept = {7, 8, 9, 10, 11, 12, 13, 27}
-        control = sum(1 for byte in self.data if byte < 32 and byte not in kept)  # noqa: PLR2004 -- the first printable byte
+        control = len(self.data) - len(self.data.translate(None, _CONTROL))
         return control > MAX_CONTROL_SHARE * len(self.data)
 
 

@@ -160,7 +160,7 @@ def _caused(spells: list[Verdict], causes: Sequence[str]) -> Verdict:
 
 def _unexplained(job: Verdict) -> Verdict:
     needed = (
-        "compute, data and communication seconds of every rank tell one slow rank from all; "
-        "device and fabric counters tell what they share"
+        "device and fabric counters of the same time tell what all ranks share; phases of every "
+        "rank, where they are not reported, tell one slow rank from all"
     )
     return replace(job, needed=needed)

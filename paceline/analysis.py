@@ -1,0 +1,180 @@
+"""From a reading to what people ask: findings, burns, incidents; and the JSON that machines get."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Final, cast
+
+import polars as pl
+
+from alerts.blast_radii import RunFacts
+from alerts.faults import JoinParams
+from alerts.incidents import Incident, incident_json, join_incidents
+from collectors.readings import Reading
+from detectors.verdicts import Verdict, verdict_json
+from paceline.burning import BurnReplay, replay_burns
+from paceline.findings import DetectorParams, find_all
+from slo.growth import BurnParams
+from slo.losses import run_sizes
+from slo.objectives import Objective
+from slo.openslo import load_library
+
+_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_TIMED: Final = (
+    ("steps", "end_time"),
+    ("samples", "time"),
+    ("events", "time"),
+    ("collectives", "time"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisParams:
+    """How a reading is analysed.
+
+    Attributes:
+        detectors: Thresholds of all detectors.
+        burns: Arithmetic and mode of the burn evaluation.
+        scrape_seconds: Time between evaluations in the replay.
+        joining: When symptoms are one fault.
+        objectives: What is promised; null takes those that come with Paceline.
+    """
+
+    detectors: DetectorParams = field(default_factory=DetectorParams)
+    burns: BurnParams = field(default_factory=BurnParams)
+    scrape_seconds: float = 15.0
+    joining: JoinParams = field(default_factory=JoinParams)
+    objectives: Sequence[Objective] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """All that an analysis gives.
+
+    Attributes:
+        reading: What was read.
+        verdicts: Findings, in reading order.
+        replay: Judged steps, burn rates and firings.
+        incidents: One a fault: pages first.
+        as_of: End of the data; the epoch when no source has a clock.
+    """
+
+    reading: Reading
+    verdicts: list[Verdict]
+    replay: BurnReplay
+    incidents: list[Incident]
+    as_of: datetime
+
+
+def analyze(
+    reading: Reading, params: AnalysisParams, say: Callable[[str, int, int], None]
+) -> Analysis:
+    """Return findings, burns and incidents of a reading.
+
+    Args:
+        reading: What was read, with its runs named.
+        params: All thresholds.
+        say: Told before each part: its name, how many are done, how many there are.
+    """
+    verdicts = find_all(reading, params.detectors, say)
+    objectives = load_library() if params.objectives is None else params.objectives
+    replay = replay_burns(
+        reading.steps, objectives, scrape_seconds=params.scrape_seconds, params=params.burns
+    )
+    as_of = end_of_data(reading)
+    sizes = run_sizes(reading.steps.lazy(), reading.placements.lazy(), reading.jobs.lazy())
+    facts = RunFacts(sizes=sizes.collect(), events=replay.events)
+    incidents = join_incidents(verdicts, replay.firings, facts, params.joining, now=as_of)
+    return Analysis(
+        reading=reading, verdicts=verdicts, replay=replay, incidents=incidents, as_of=as_of
+    )
+
+
+def end_of_data(reading: Reading) -> datetime:
+    """Return the newest time of any source; the epoch when none has a clock."""
+    times = [cast("datetime | None", reading.frame(name)[at].max()) for name, at in _TIMED]
+    return max((time for time in times if time is not None), default=_NO_TIME)
+
+
+def analysis_json(analysis: Analysis) -> dict[str, object]:
+    """Return the object of the command line's JSON contract."""
+    return {
+        "verdicts": [verdict_json(one) for one in analysis.verdicts],
+        "incidents": [incident_json(one) for one in analysis.incidents],
+        "coverage": coverage_json(analysis.reading),
+        "rejects": rejects_json(analysis.reading.rejects),
+    }
+
+
+def coverage_json(reading: Reading) -> dict[str, object]:
+    """Return what was there: rows by frame, time spans, and where less came than was due."""
+    spans = {
+        name: [str(one) for one in (reading.frame(name)[at].min(), reading.frame(name)[at].max())]
+        for name, at in _TIMED
+        if reading.frame(name)[at].drop_nulls().len()
+    }
+    rows = {name: reading.frame(name).height for name in ("samples", "steps", "ops", "collectives")}
+    rows |= {name: reading.frame(name).height for name in ("events", "jobs", "placements", "links")}
+    gaps = (
+        reading.coverage.group_by("entity", "signal")
+        .agg(pl.col("seen").sum(), pl.col("expected").sum())
+        .filter(pl.col("seen") < pl.col("expected"))
+        .sort("entity", "signal")
+    )
+    sources = {
+        source
+        for name in ("samples", "steps", "ops", "collectives", "events")
+        for source in reading.frame(name)["source"].unique().to_list()
+    }
+    return {
+        "sources_read": len(sources),
+        "rows": rows,
+        "spans": spans,
+        "gaps": gaps.to_dicts(),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectReason:
+    """Why lines or files became nothing else.
+
+    Attributes:
+        reason: In words.
+        count: How many lines or files.
+        sources: In how many sources.
+        example: One of them: source, line and text.
+    """
+
+    reason: str
+    count: int
+    sources: int
+    example: str
+
+
+def reject_reasons(rejects: pl.DataFrame) -> list[RejectReason]:
+    """Return the reasons of rejection, most frequent first, each with its first example.
+
+    Args:
+        rejects: `REJECTS`.
+    """
+    line = pl.when(pl.col("position").is_not_null()).then(pl.format(":{}", "position"))
+    where = pl.concat_str("source", line.fill_null(""), pl.lit(" "), pl.col("text").fill_null(""))
+    rows = (
+        rejects.sort("source", "position", nulls_last=False)
+        .with_columns(example=where.str.strip_chars_end().str.slice(0, 160))
+        .group_by("reason")
+        .agg(
+            pl.len().alias("count"),
+            pl.col("source").n_unique().alias("sources"),
+            pl.col("example").first(),
+        )
+        .sort(["count", "reason"], descending=[True, False])
+    )
+    return [RejectReason(**row) for row in rows.iter_rows(named=True)]
+
+
+def rejects_json(rejects: pl.DataFrame) -> dict[str, object]:
+    """Return how much was rejected, why, and one example of each reason."""
+    reasons = [asdict(one) for one in reject_reasons(rejects)]
+    return {"count": rejects.height, "reasons": reasons}

@@ -1,0 +1,141 @@
+"""`paceline analyze`: drop logs, scrapes and dumps in; get culprit, timeline and report."""
+
+import sys
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+from rich.console import Console
+
+from collectors.readings import Reading, join_readings
+from collectors.sniffing import ReadOptions
+from detectors.verdicts import Kind
+from paceline.analysis import Analysis, AnalysisParams, analyze
+from paceline.output import analysis_bytes, analysis_text, write_analysis
+from paceline.progress import progress_bar
+from paceline.pulling import PullError, PullRequest, pull
+from paceline.sources import NoSuchPathError, find_files, read_sources
+
+
+class Format(StrEnum):
+    """What is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Files or folders; every file is sniffed."),
+    ],
+    output: Annotated[
+        Format, typer.Option("--format", help="text for people, json for machines.")
+    ] = Format.TEXT,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for report.html and analysis.json.")
+    ] = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
+    ] = "UTC",
+    year: Annotated[
+        int | None, typer.Option(help="Year of stamps that carry none; default: that of the data.")
+    ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="URL", help="Pull device and fabric series from here too.")
+    ] = None,
+    start: Annotated[
+        datetime | None, typer.Option(help="With --prometheus: from when, in UTC.")
+    ] = None,
+    end: Annotated[
+        datetime | None, typer.Option(help="With --prometheus: until when, in UTC.")
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Exit 3 when such a finding is there.")
+    ] = None,
+) -> None:
+    """Name what is slow, since when and on what evidence, in whatever lies below PATH.
+
+    Example: paceline analyze logs/ --out report/
+
+    Exit 0: ran, with findings or without. 1: nothing could be read. 2: bad arguments. 3: --fail-on.
+    """
+    request = _request(prometheus, start, end)
+    options = ReadOptions(time_zone=_zone(time_zone), year=year)
+    kinds = _kinds(fail_on or [])
+    reading = _read(paths, options, request)
+    console = Console(stderr=True)
+    with progress_bar("Detecting", console) as say:
+        analysis = analyze(reading, AnalysisParams(), say)
+    if output is Format.JSON:
+        sys.stdout.buffer.write(analysis_bytes(analysis))
+        sys.stdout.buffer.flush()
+    else:
+        typer.echo(analysis_text(analysis), nl=False)
+    if out is not None:
+        _write(analysis, out, paths, quiet=output is Format.JSON)
+    if kinds & {one.kind for one in analysis.verdicts}:
+        raise typer.Exit(3)
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise refused(f"no time zone '{name}'; give an IANA name such as Europe/Berlin") from error
+    return name
+
+
+def _kinds(names: list[str]) -> set[str]:
+    known: tuple[str, ...] = get_args(Kind)
+    for name in names:
+        if name not in known:
+            raise refused(f"no kind '{name}' of finding; known: {', '.join(sorted(known))}")
+    return set(names)
+
+
+def _request(url: str | None, start: datetime | None, end: datetime | None) -> PullRequest | None:
+    if url is None:
+        return None
+    if start is None or end is None:
+        raise refused("--prometheus needs --start and --end, such as --start 2026-01-05T00:00:00")
+    return PullRequest.of(url, start, end)
+
+
+def _read(paths: list[Path], options: ReadOptions, request: PullRequest | None) -> Reading:
+    console = Console(stderr=True)
+    try:
+        files = find_files(paths)
+        with progress_bar("Reading", console) as say:
+            reading = read_sources(files, options, say)
+        if request is not None:
+            reading = join_readings([reading, pull(request)])
+    except (NoSuchPathError, PullError) as error:
+        raise refused(str(error), code=1) from error
+    if not any(reading.frame(name).height for name in ("steps", "samples", "ops", "collectives")):
+        _warn_empty(reading)
+    return reading
+
+
+def _warn_empty(reading: Reading) -> None:
+    if not reading.events.height and not reading.rejects.height:
+        raise refused("nothing to read there; give logs, scrapes, step records or dumps", code=1)
+
+
+def _write(analysis: Analysis, out: Path, paths: list[Path], *, quiet: bool) -> None:
+    title = ", ".join(path.name or str(path) for path in paths)
+    try:
+        written = write_analysis(analysis, out, title, ())
+    except OSError as error:
+        raise refused(f"cannot write to {out}: {error.strerror}") from error
+    for path in written if not quiet else ():
+        typer.echo(f"Wrote {path}")
+
+
+def refused(message: str, *, code: int = 2) -> typer.Exit:
+    """Return the exit after one line that says what was wrong and the way out."""
+    typer.echo(f"paceline: {message}", err=True)
+    return typer.Exit(code)

@@ -1,0 +1,106 @@
+"""Give each run a name: what its sources say, else where they lie.
+
+A source that names its run is believed. Below one path with a single named run, the sources that
+name none belong to it; else they are named after their folder, or after their own file where a
+folder holds several jobs side by side.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Final
+
+import polars as pl
+
+from collectors.readings import Reading
+
+_NAMED_FRAMES: Final = ("steps", "ops", "placements", "jobs", "collectives", "events")
+_TELLING_FRAMES: Final = ("steps", "ops", "placements", "jobs")
+_RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a source lies.
+
+    Attributes:
+        root: The path given by the user that it was found below.
+        folder: Its folder as text, relative to nothing: two equal ones are one folder.
+        stem: Its file name without the last ending.
+    """
+
+    root: str
+    folder: str
+    stem: str
+
+
+def name_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
+    """Return the reading with every run named and every attempt numbered.
+
+    Args:
+        reading: What all readers found; a null run is not told.
+        origins: Where each `source` lies.
+
+    Returns:
+        The same rows; a null attempt is 0.
+    """
+    names = _names(reading, origins)
+    table = pl.DataFrame(
+        {"source": list(names), "_run": list(names.values())},
+        schema={"source": pl.String, "_run": pl.String},
+    )
+    return replace(reading, **{name: _named(reading.frame(name), table) for name in _NAMED_FRAMES})
+
+
+def _named(frame: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    named = frame.join(table, on="source", how="left", maintain_order="left").with_columns(
+        run=pl.coalesce("run", "_run")
+    )
+    if "attempt" in frame.columns:
+        named = named.with_columns(pl.col("attempt").fill_null(0))
+    return named.select(frame.columns)
+
+
+def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
+    """Return the name for the unnamed rows of each source."""
+    told: dict[str, set[str]] = {}
+    for name in _TELLING_FRAMES:
+        pairs = reading.frame(name).select("source", "run").drop_nulls().unique()
+        for source, run in pairs.iter_rows():
+            told.setdefault(origins[source].root, set()).add(run)
+    whole = _whole_jobs(reading)
+    per_folder: dict[str, int] = {}
+    for source in whole:
+        folder = origins[source].folder
+        per_folder[folder] = per_folder.get(folder, 0) + 1
+    return {
+        source: _name(origin, told.get(origin.root, set()), per_folder, alone=source in whole)
+        for source, origin in origins.items()
+    }
+
+
+def _name(origin: Origin, told: set[str], per_folder: Mapping[str, int], *, alone: bool) -> str:
+    if len(told) == 1:
+        return next(iter(told))
+    own = re.sub(_RANK_WORDS, "", origin.stem)
+    if alone and (per_folder[origin.folder] > 1 or origin.folder == "."):
+        return own or origin.stem
+    return PurePosixPath(origin.folder).name or own or origin.stem
+
+
+def _whole_jobs(reading: Reading) -> set[str]:
+    """Return the sources that speak for a whole job: of no rank, or of several."""
+    found: set[str] = set()
+    for name in ("steps", "ops"):
+        ranks = (
+            reading.frame(name)
+            .group_by("source")
+            .agg(
+                pl.col("rank").n_unique().alias("ranks"),
+                pl.col("rank").null_count().alias("unsaid"),
+            )
+        )
+        speaking = ranks.filter((pl.col("ranks") > 1) | (pl.col("unsaid") > 0))
+        found |= set(speaking["source"].to_list())
+    return found

@@ -1,0 +1,145 @@
+"""Read everything below some paths, each file by the dialect that wants it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import polars as pl
+
+from collectors.dialects import read_file
+from collectors.readings import Reading, join_readings
+from collectors.sniffing import ReadOptions
+from paceline.naming import Origin, name_runs
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+WORKERS: Final = 4
+"""Files read at once: parsing runs outside of the interpreter's lock."""
+
+_DATED: Final = (("steps", "end_time"), ("samples", "time"), ("events", "time"))
+
+
+class NoSuchPathError(FileNotFoundError):
+    """A path that was asked for is not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file to read.
+
+    Attributes:
+        path: Where it is.
+        name: What evidence calls it.
+        origin: Where it lies, for naming its run.
+    """
+
+    path: Path
+    name: str
+    origin: Origin
+
+
+def find_files(paths: Sequence[Path]) -> list[SourceFile]:
+    """Return every file below the paths, by name.
+
+    Args:
+        paths: Files and folders; hidden files are left out.
+
+    Raises:
+        NoSuchPathError: One of them does not exist.
+    """
+    found: dict[Path, SourceFile] = {}
+    for root in paths:
+        if not root.exists():
+            raise NoSuchPathError(f"no such file or folder: {root}")
+        for path in _below(root):
+            found.setdefault(path.resolve(), _source(root, path))
+    return sorted(found.values(), key=lambda one: one.name)
+
+
+def _below(root: Path) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+        return
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        hidden = any(part.startswith(".") for part in parts)
+        if path.is_file() and not hidden:
+            yield path
+
+
+def _source(root: Path, path: Path) -> SourceFile:
+    inside = path.name if root.is_file() else path.relative_to(root).as_posix()
+    folder = root.resolve() if root.is_dir() else path.resolve().parent
+    nested = (folder / inside).parent.as_posix()
+    origin = Origin(root=root.as_posix(), folder="." if root.is_file() else nested, stem=path.stem)
+    many = inside if root.is_file() else f"{root.name or folder.name}/{inside}"
+    return SourceFile(path=path, name=many, origin=origin)
+
+
+def read_sources(
+    files: Sequence[SourceFile], options: ReadOptions, say: Callable[[str, int, int], None]
+) -> Reading:
+    """Return all that the files hold, with every run named.
+
+    Args:
+        files: What to read.
+        options: What the files cannot say of themselves. Without a year, the newest year that
+            any dated source shows stands in for stamps that carry none.
+        say: Told after each file: its name, how many are done, how many there are.
+
+    Returns:
+        One reading of all; rows keep the files' order.
+    """
+    readings = _read(files, options, say)
+    if options.year is None:
+        year = _newest_year(readings)
+        undated = [at for at, one in enumerate(readings) if _has_undated(one)]
+        again = ReadOptions(time_zone=options.time_zone, year=year)
+        if year is not None:
+            fresh = _read([files[at] for at in undated], again, _say_nothing)
+            for at, reading in zip(undated, fresh, strict=True):
+                readings[at] = reading
+    origins = {one.name: one.origin for one in files}
+    return name_runs(join_readings(readings), origins)
+
+
+def _read(
+    files: Sequence[SourceFile], options: ReadOptions, say: Callable[[str, int, int], None]
+) -> list[Reading]:
+    readings: list[Reading] = []
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = pool.map(partial(_read_one, options=options), files)
+        for one, reading in zip(files, results, strict=True):
+            readings.append(reading)
+            say(one.name, len(readings), len(files))
+    return readings
+
+
+def _read_one(file: SourceFile, *, options: ReadOptions) -> Reading:
+    return read_file(file.path, file.name, options)
+
+
+def _say_nothing(_name: str, _done: int, _all: int) -> None:
+    """Tell nobody."""
+
+
+def _newest_year(readings: Sequence[Reading]) -> int | None:
+    newest = [
+        cast("datetime | None", reading.frame(name)[column].max())
+        for reading in readings
+        for name, column in _DATED
+    ]
+    return max((time.year for time in newest if time is not None), default=None)
+
+
+def _has_undated(reading: Reading) -> bool:
+    """Return whether a reading holds log rows whose time is not known."""
+    return any(
+        reading.frame(name).select(pl.col("time").is_null().any()).item()
+        for name in ("collectives", "events")
+        if reading.frame(name).height
+    )
