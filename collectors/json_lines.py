@@ -38,8 +38,8 @@ def read_json_lines(data: bytes, fields: Iterable[str]) -> tuple[pl.DataFrame, p
     objects = _decode(usable, schema)
     if objects is None:
         good, bad = _mend(usable)
-        objects, odd = _halve(good, schema)
-        rejects += [_rejected(bad, "no JSON object"), _rejected(odd, "no JSON object")]
+        objects = _pick(good, schema)
+        rejects.append(_rejected(bad, "no JSON object"))
     return objects, pl.concat(rejects).sort("position", maintain_order=True)
 
 
@@ -98,16 +98,8 @@ def _mend(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return whole.drop("good").sort("position", maintain_order=True), rest
 
 
-def _halve(
-    lines: pl.DataFrame, schema: dict[str, type[pl.DataType]]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the decoded lines and those that only the strict parser of Polars refuses."""
-    objects = _decode(lines, schema)
-    if objects is not None:
-        return objects, lines.clear()
-    if lines.height == 1:
-        return pl.DataFrame(schema=_POSITIONS | schema), lines
-    middle = lines.height // 2
-    left, left_bad = _halve(lines[:middle], schema)
-    right, right_bad = _halve(lines[middle:], schema)
-    return pl.concat([left, right]), pl.concat([left_bad, right_bad])
+def _pick(lines: pl.DataFrame, schema: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    """Return the lines with their fields, by the lenient parser that found them whole."""
+    text = pl.col("text")
+    fields = {name: text.str.json_path_match(f"$['{name}']") for name in schema}
+    return lines.with_columns(**fields)

@@ -50,6 +50,8 @@ def join_phases(records: pl.DataFrame) -> pl.DataFrame:
         The same columns; a phase that is not recorded stays null, and without a phase for the
         whole step its time is the sum of the others. `time` is the last one of the step.
     """
+    if records.is_empty():
+        return records
     column = pl.col("phase").str.to_lowercase().replace_strict(PHASES, return_dtype=pl.String)
     sums = {
         name: pl.when((pl.col("column") == name).any()).then(

@@ -104,10 +104,10 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
     Returns:
         `COLLECTIVES`, one row a rank, group and sequence number, however often the log repeats
-        it: `timed_out`; and `signalled`, a rank's standing in its default group when it was told to
-        dump. -1 is a group that enqueued or completed
-        nothing yet; null is not known, as are numbers no counter reaches. `EVENTS` of dump signals,
-        stuck heartbeats and the like; `peer` is the global rank that is named.
+        it: `timed_out`; and `signalled`, a rank's standing in its default group when it was told
+        to dump. -1 is a group that enqueued or completed nothing yet; null is not known, as are
+        numbers that no counter reaches. `EVENTS` of dump signals, stuck heartbeats and the like;
+        `peer` is the global rank that is named.
     """
     records = read_c10_lines(lines, options).with_columns(printer=printer())
     if records.is_empty():
