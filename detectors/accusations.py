@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, replace
 from math import exp
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
 
-from detectors.panels import Panel
+from detectors.panels import Floats, Panel
 from detectors.suspects import PAIR_MEMBERS, Suspect
 from detectors.timelines import Timeline
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict
@@ -59,7 +59,7 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
     phases = _phases(case, suspect)
     seen = Evidence(source="steps", time=span["onset"], what=_what(case, suspect, entity, ratio))
     verdict = Verdict(
-        kind="flapping" if suspect.episode.runs >= FLAP_RUNS else "slow",
+        kind=slow_kind(suspect),
         level="rank",
         subject=_subject(entity),
         slowdown=None if entity["measure"] == "wait" else ratio,
@@ -73,6 +73,13 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
         **span,
     )
     return _undecided(case, suspect, verdict) if suspect.undecided else verdict
+
+
+def slow_kind(suspect: Suspect) -> Literal["slow", "degrading", "flapping"]:
+    """Return how a device is slow: it comes and goes, it grew, or it jumped."""
+    if suspect.episode.runs >= FLAP_RUNS:
+        return "flapping"
+    return "degrading" if suspect.episode.is_ramp else "slow"
 
 
 def _undecided(case: Case, suspect: Suspect, verdict: Verdict) -> Verdict:
@@ -148,11 +155,18 @@ def _what(case: Case, suspect: Suspect, entity: dict[str, Any], ratio: float) ->
     if entity["measure"] == "wait":
         return f"waits least in communication from step {since}: x{1 / ratio:.2f} of its peers"
     inside = np.exp(case.panel.values[suspect.entity, episode.start : episode.stop])
+    inside = reached(inside, suspect)
     runs = f" in {episode.runs} separate runs" if episode.runs >= FLAP_RUNS else ""
     return (
-        f"{_MEASURES[entity['measure']]} {np.nanmedian(inside):.4g} s, x{ratio:.2f} of "
+        f"{_MEASURES[entity['measure']]} {np.median(inside):.4g} s, x{ratio:.2f} of "
         f"{suspect.members - 1} peers, over {episode.bad_ticks} steps from step {since}{runs}"
     )
+
+
+def reached(inside: Floats, suspect: Suspect) -> Floats:
+    """Return the values of a stretch that its effect speaks of: the last tenth of a rise."""
+    known = inside[~np.isnan(inside)]
+    return known[-max(1, known.size // 10) :] if suspect.episode.is_ramp else known
 
 
 def _phases(case: Case, suspect: Suspect) -> dict[str, tuple[float | None, float | None]]:

@@ -12,7 +12,14 @@ import polars as pl
 from collectors.frames import SAMPLES, STEPS, require
 
 _ENTITY: Final = ("host", "device_kind", "device", "signal")
-_WRAPS: Final = (2.0**32, 2.0**64)
+_PORT: Final = ("host", "device_kind", "device")
+_SIBLINGS: Final = ("host", "device_kind", "signal")
+
+_WRAPS: Final = (2.0**32, 2.0**53, 2.0**64)
+"""Widths at which counters start again; 2^53 is where exporters cut 64-bit SNMP counters."""
+
+_SPELL_BUCKET: Final = "5m"
+"""Siblings that moved within the same five minutes moved at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +34,8 @@ class CleaningParams:
         max_gap_ratio: A gap longer than this many usual intervals gives no rate.
         stale_ticks: Equal readings after which a noisy gauge is stale while its siblings move.
         wrap_share: A counter wraps only from within this share of the top of its width.
-        max_wrapped_rate_ratio: A wrap must be plausible: at most this many times the usual rate.
+        max_wrapped_rate_ratio: A wrap must be plausible: at most this many times the usual rate;
+            where no usual rate is known, it must have moved by `wrap_share` of its width at most.
     """
 
     warm_up_steps: int = 20
@@ -74,30 +82,51 @@ def counter_rates(samples: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame
         params: Gap and wrap rules.
 
     Returns:
-        `SAMPLES` and `rate`, one row a pair of neighbours, at the later one's time. `rate` is null
-        after a reset, over a gap and beside a value that is not known; it is never negative.
+        `SAMPLES`, `rate` and `seconds`, one row a pair of neighbours, at the later one's time.
+        `rate` is null after a reset of any counter of the same device, over a gap and beside a
+        value that is not known; it is never negative. A single zero among larger values is a bad
+        read and is left out.
     """
     entity = list(_ENTITY)
-    value, before = pl.col("value"), pl.col("value").shift(1).over(entity)
-    seconds = pl.col("time").diff().over(entity).dt.total_microseconds() / 1e6
-    rows = _ordered(samples).with_columns(step=value - before, before=before, seconds=seconds)
-    usual = pl.col("seconds").median().over(entity)
-    rate = pl.col("step") / pl.col("seconds")
-    plain = pl.when(pl.col("step") >= 0).then(rate)
-    ceiling = plain.median().over(entity) * params.max_wrapped_rate_ratio
-    wrapped = pl.coalesce(
+    rows = _without_bad_zeros(_ordered(samples)).with_columns(
+        before=pl.col("value").shift(1).over(entity),
+        seconds=pl.col("time").diff().over(entity).dt.total_microseconds() / 1e6,
+    )
+    step = pl.col("value") - pl.col("before")
+    plain = pl.when(step >= 0).then(step / pl.col("seconds"))
+    near = pl.col("seconds") <= pl.col("seconds").median().over(entity) * params.max_gap_ratio
+    return (
+        rows.with_columns(rate=pl.coalesce(plain, _wrapped_rate(step, plain, params)))
+        .with_columns(reset=(step < 0) & pl.col("rate").is_null())
+        .with_columns(reset=pl.col("reset").any().over([*_PORT, "time"]))
+        .with_columns(rate=pl.when(near, ~pl.col("reset")).then(pl.col("rate")))
+        .drop_nulls("seconds")
+        .select(*SAMPLES.names(), "rate", "seconds")
+    )
+
+
+def _without_bad_zeros(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return samples without a zero that stands alone between growing values."""
+    entity = list(_ENTITY)
+    before, after = (pl.col("value").shift(by).over(entity) for by in (1, -1))
+    bad = (pl.col("value") == 0) & (before > 0) & (after >= before)
+    return rows.filter(~bad.fill_null(value=False))
+
+
+def _wrapped_rate(step: pl.Expr, plain: pl.Expr, params: CleaningParams) -> pl.Expr:
+    """Return the rate over a wrap, null where the step back is no plausible wrap."""
+    usual = plain.median().over(list(_ENTITY))
+    candidates = (
         pl.when(
-            pl.col("before") >= top * (1 - params.wrap_share),
-            (pl.col("step") + top) / pl.col("seconds") <= ceiling,
-        ).then((pl.col("step") + top) / pl.col("seconds"))
+            step < 0,
+            pl.col("before").is_between(top * (1 - params.wrap_share), top),
+            pl.when(usual > 0)
+            .then((step + top) / pl.col("seconds") <= usual * params.max_wrapped_rate_ratio)
+            .otherwise(step + top <= top * params.wrap_share),
+        ).then((step + top) / pl.col("seconds"))
         for top in _WRAPS
     )
-    near = pl.col("seconds") <= usual * params.max_gap_ratio
-    return (
-        rows.with_columns(rate=pl.when(near).then(pl.coalesce(plain, wrapped)))
-        .drop_nulls("seconds")
-        .select(*SAMPLES.names(), "rate")
-    )
+    return pl.coalesce(candidates)
 
 
 def fresh_gauges(samples: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame:
@@ -109,18 +138,20 @@ def fresh_gauges(samples: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame:
 
     Returns:
         `SAMPLES` and `stale`; a value is stale when it has been the same for `stale_ticks` while
-        another device of the same host and signal moved. Stale values are null.
+        another device of the same host and signal moved at that time. Stale values are null.
     """
     entity = list(_ENTITY)
-    rows = _ordered(samples).with_columns(
-        moved=(pl.col("value") != pl.col("value").shift(1).over(entity)).fill_null(value=True)
-    )
+    moved = (pl.col("value") != pl.col("value").shift(1).over(entity)).fill_null(value=True)
     spell = pl.col("moved").cum_sum().over(entity)
-    rows = rows.with_columns(spell=spell).with_columns(
-        still=pl.len().over([*entity, "spell"]) >= params.stale_ticks
+    rows = (
+        _ordered(samples)
+        .with_columns(moved=moved, bucket=pl.col("time").dt.truncate(_SPELL_BUCKET))
+        .with_columns(spell=spell)
+        .with_columns(still=pl.len().over([*entity, "spell"]) >= params.stale_ticks)
     )
-    others_move = (~pl.col("still")).any().over(["host", "device_kind", "signal"])
-    stale = pl.col("still") & others_move
+    moving = (~pl.col("still")).sum()
+    others = moving.over([*_SIBLINGS, "bucket"]) - moving.over([*entity, "bucket"])
+    stale = pl.col("still") & (others > 0)
     return rows.with_columns(stale=stale, value=pl.when(~stale).then(pl.col("value"))).select(
         *SAMPLES.names(), "stale"
     )
@@ -134,6 +165,7 @@ def _ordered(samples: pl.LazyFrame) -> pl.LazyFrame:
     return (
         samples.pipe(require, SAMPLES)
         .drop_nulls("time")
+        .with_columns(pl.col("value").fill_nan(None))
         .sort(*_ENTITY, "time", "value", "source", nulls_last=False)
         .unique([*_ENTITY, "time"], keep="last", maintain_order=True)
     )

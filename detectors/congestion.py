@@ -6,13 +6,13 @@ A lossless fabric shows congestion in no drop counter.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import polars as pl
 
 from detectors.cleaning import CleaningParams
-from detectors.growth import port_growth
+from detectors.growth import port_growth, run_numbers
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 RECEIVED: Final = ("pause_received_seconds_total", "global_pause_received_seconds_total")
@@ -29,6 +29,7 @@ class CongestionParams:
         bin_seconds: Growth is looked at in bins of this width.
         min_pause_ratio: Share of time a port is paused; a starting point without measurement.
         min_bins: Bins in a row that must be bad.
+        max_gap_bins: Good or unknown bins that do not end a run.
         min_fabric_share: Share of ports at once from which it is the fabric's matter.
         min_ports: Ports below which nobody can say what is common.
     """
@@ -37,6 +38,7 @@ class CongestionParams:
     bin_seconds: float = 300.0
     min_pause_ratio: float = 0.05
     min_bins: int = 2
+    max_gap_bins: int = 1
     min_fabric_share: float = 0.6
     min_ports: int = 4
 
@@ -57,7 +59,7 @@ def find_congestion(samples: pl.LazyFrame, params: CongestionParams) -> pl.DataF
     ).collect()
     ratios = _pause_ratios(growth)
     fabric = _fabric_runs(ratios, params)
-    verdicts = [_fabric_verdict(row, growth, ratios, params) for row in fabric]
+    verdicts = [_fabric_verdict(row, growth, params) for row in fabric]
     return verdict_frame([*verdicts, *_receivers(ratios, fabric, params)])
 
 
@@ -90,10 +92,8 @@ def _fabric_runs(ratios: pl.DataFrame, params: CongestionParams) -> list[dict[st
         .filter(pl.col("share") >= params.min_fabric_share, pl.col("ports") >= params.min_ports)
         .sort("bin")
     )
-    width = timedelta(seconds=2 * params.bin_seconds)
-    fresh = (pl.col("bin").diff() > width).fill_null(value=True)
     runs = (
-        share.with_columns(run=fresh.cum_sum())
+        share.with_columns(run=run_numbers([], params.bin_seconds, params.max_gap_bins))
         .group_by("run")
         .agg(
             pl.col("bin").min().alias("start"),
@@ -105,16 +105,13 @@ def _fabric_runs(ratios: pl.DataFrame, params: CongestionParams) -> list[dict[st
         )
         .filter(pl.col("bins") >= params.min_bins)
         .sort("start")
+        .with_columns(first_bin=pl.lit(ratios["bin"].min()), last_bin=pl.lit(ratios["bin"].max()))
     )
     return list(runs.iter_rows(named=True))
 
 
-def _fabric_verdict(
-    row: dict[str, Any], growth: pl.DataFrame, ratios: pl.DataFrame, params: CongestionParams
-) -> Verdict:
+def _fabric_verdict(row: dict[str, Any], growth: pl.DataFrame, params: CongestionParams) -> Verdict:
     width = timedelta(seconds=params.bin_seconds)
-    last: datetime = ratios["bin"].max()  # type: ignore[assignment]  # the column is a time
-    first: datetime = ratios["bin"].min()  # type: ignore[assignment]  # the same
     what = (
         f"{row['share']:.0%} of {row['ports']} ports paused at once, "
         f"{row['ratio']:.1%} of the time at the median"
@@ -125,9 +122,9 @@ def _fabric_verdict(
         level="job",
         subject=Subject(group="fabric"),
         onset=row["start"],
-        onset_before_data=row["start"] == first,
+        onset_before_data=row["start"] == row["first_bin"],
         detected=row["start"] + width * params.min_bins,
-        cleared=None if row["stop"] + width >= last else row["stop"] + width,
+        cleared=None if row["stop"] + width >= row["last_bin"] else row["stop"] + width,
         cause="pause",
         confidence="high",
         peers="all ports that count pauses",
@@ -152,19 +149,24 @@ def _receivers(
     ratios: pl.DataFrame, fabric: list[dict[str, Any]], params: CongestionParams
 ) -> list[Verdict]:
     """Return the NICs that stop their network outside of fabric-wide pauses."""
+    port = ["host", "device"]
     bad = ratios.filter(pl.col("sent") >= params.min_pause_ratio)
     for row in fabric:
         bad = bad.filter(~pl.col("bin").is_between(row["start"], row["stop"]))
     runs = (
-        bad.group_by("host", "device")
+        bad.sort(*port, "bin")
+        .with_columns(run=run_numbers(port, params.bin_seconds, params.max_gap_bins))
+        .group_by(*port, "run")
         .agg(
             pl.len().alias("bins"),
             pl.col("bin").min().alias("start"),
+            pl.col("bin").max().alias("stop"),
             pl.col("first").min().alias("onset"),
             pl.col("sent").median(),
         )
         .filter(pl.col("bins") >= params.min_bins)
-        .sort("host", "device")
+        .sort(*port, "start")
+        .with_columns(first_bin=pl.lit(ratios["bin"].min()), last_bin=pl.lit(ratios["bin"].max()))
     )
     return [_receiver_verdict(row, params) for row in runs.iter_rows(named=True)]
 
@@ -172,12 +174,15 @@ def _receivers(
 def _receiver_verdict(row: dict[str, Any], params: CongestionParams) -> Verdict:
     what = f"sends pauses {row['sent']:.1%} of the time: it cannot drain what arrives"
     source = f"{row['host']} {row['device']}"
+    width = timedelta(seconds=params.bin_seconds)
     return Verdict(
         kind="congestion",
         level="nic",
         subject=Subject(host=row["host"], device=row["device"]),
         onset=row["onset"],
-        detected=row["start"] + timedelta(seconds=params.bin_seconds * params.min_bins),
+        onset_before_data=row["start"] == row["first_bin"],
+        detected=row["start"] + width * params.min_bins,
+        cleared=None if row["stop"] + width >= row["last_bin"] else row["stop"] + width,
         cause="slow_receiver",
         confidence="medium",
         evidence=(Evidence(source=source, time=row["onset"], what=what),),

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from math import exp
 from typing import Any, Final, Literal
 
+import numpy as np
 import polars as pl
 
+from detectors.accusations import FLAP_RUNS, reached, slow_kind
 from detectors.panels import Panel
 from detectors.suspects import PAIR_MEMBERS, Suspect
 from detectors.timelines import Timeline, moment
@@ -30,9 +32,10 @@ MIN_REASON_SHARE: Final = 0.5
 """A reason is the cause when it is set in this share of the stretch's samples, and in at least
 twice the peers' share."""
 
-STRONG_RATIO: Final = 1.15
-FLAP_RUNS: Final = 3
+CONFIGURED: Final = frozenset({"clock_setting", "power_cap"})
+"""Causes that, from the first reading on, are a setting and no fault."""
 
+STRONG_RATIO: Final = 1.15
 _TOLD: Final = (
     ("gpu_temperature_celsius", "temperature", 1.0, "C"),
     ("power_watts", "power", 1.0, "W"),
@@ -96,10 +99,12 @@ def accuse_device(case: DeviceCase, suspect: Suspect) -> Verdict:
     )
 
 
-def _kind(suspect: Suspect, cause: str | None) -> Literal["slow", "flapping", "config_drift"]:
-    if cause in {"clock_setting", "power_cap"} and suspect.episode.from_level:
+def _kind(
+    suspect: Suspect, cause: str | None
+) -> Literal["slow", "degrading", "flapping", "config_drift"]:
+    if cause in CONFIGURED and suspect.episode.from_level:
         return "config_drift"
-    return "flapping" if suspect.episode.runs >= FLAP_RUNS else "slow"
+    return slow_kind(suspect)
 
 
 def _number(entity: dict[str, Any]) -> int | None:
@@ -149,9 +154,8 @@ def _cause(inside: pl.DataFrame) -> str | None:
 def _speed(case: DeviceCase, suspect: Suspect, entity: dict[str, Any], ratio: float) -> Evidence:
     """Return the speed signal's numbers of both sides."""
     episode = suspect.episode
-    values = case.panel.values[:, episode.start : episode.stop]
-    logs = pl.Series(values[suspect.entity]).fill_nan(None).median()
-    own = exp(float(str(logs)) * case.bad)
+    inside = reached(case.panel.values[suspect.entity, episode.start : episode.stop], suspect)
+    own = exp(float(np.median(inside)) * case.bad)
     peers = own * exp(-case.bad * episode.effect)
     runs = f" in {episode.runs} separate runs" if episode.runs >= FLAP_RUNS else ""
     what = (

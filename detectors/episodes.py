@@ -2,9 +2,9 @@
 
 A suspect's series of log peer ratios is cut into level segments; a segment is bad when it lies a
 minimum effect above the entity's own good level, or, for an entity that was never good, above its
-peers. A bad run counts when it persists; three runs or more are flapping. Source: methods
-reference, sections 4 and 5 (effect 1.10 as in Greyhound's verification; 16 of 20 ticks; flapping
-from three runs in an hour).
+peers. A bad run counts when it persists; three runs or more are flapping; one that grew instead of
+jumping is a ramp and begins where it began to grow. Source: methods reference, sections 4 and 5
+(effect 1.10 as in Greyhound's verification; 16 of 20 ticks; flapping from three runs in an hour).
 """
 
 from dataclasses import dataclass, replace
@@ -16,12 +16,19 @@ import numpy as np
 
 from detectors.changes import HUBER_LIMIT, segment_bounds, shift_between
 from detectors.panels import Floats, Ints
+from detectors.ramps import find_ramp
 
 MIN_SEGMENT_TICKS: Final = 4
 """A bad run shorter than four ticks (a minute at 15 s) is noise, by the flapping rule."""
 
 NOISE_MARGIN: Final = 2.0
 """A tick is bad only when it is this many times the noise above the reference."""
+
+CLEAR_NOISE: Final = 4.0
+"""Four ticks in a row this many times the noise above the good level are no accident."""
+
+GOOD_QUANTILE: Final = 0.3
+"""The good level of a series that is bad for up to two thirds of its time."""
 
 PENALTY_FACTOR: Final = 3.0
 """Split penalty is this times ln n: the default of the methods reference for squared cost."""
@@ -45,7 +52,7 @@ class EpisodeParams:
     """
 
     min_slowdown: float = 1.10
-    min_level: float = 1.18
+    min_level: float = 1.13
     strong_slowdown: float = 1.30
     min_bad_ticks: int = 16
     min_strong_ticks: int = 10
@@ -75,6 +82,7 @@ class Episode:
         bad_ticks: Ticks on the bad side.
         from_level: Judged against the peers, since the own good level is not known.
         p_value: Chance of such a stretch in noise alone.
+        is_ramp: It grew instead of jumping; `effect` is then that of its last level.
     """
 
     start: int
@@ -85,6 +93,7 @@ class Episode:
     bad_ticks: int
     from_level: bool
     p_value: float
+    is_ramp: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +117,14 @@ def find_episodes(ratios: Floats, noise: float, params: EpisodeParams) -> list[E
     if known.size < params.min_strong_ticks:
         return []
     values = ratios[known]
-    bounds = _bounds(values, max(noise, params.noise_floor))
+    bounds = _bounds(values, max(noise, params.noise_floor), params)
     reference, from_level = _reference(values, bounds, params)
     runs = _bad_runs(values, bounds, reference, from_level=from_level, params=params)
     series = _Series(values, max(noise, params.noise_floor), reference, from_level)
     if len(runs) >= params.flap_runs and not from_level:
         found = [_flapping(series, runs)]
     else:
-        found = [one for run in runs if (one := _verified(series, run, params))]
+        found = [_grown(series, one) for run in runs if (one := _verified(series, run, params))]
     return [_on_axis(one, known, ratios.size) for one in found]
 
 
@@ -127,10 +136,25 @@ class _Series:
     from_level: bool
 
 
-def _bounds(values: Floats, noise: float) -> list[int]:
+def _bounds(values: Floats, noise: float, params: EpisodeParams) -> list[int]:
+    """Return where segments begin and end: changes of level, and edges of clear short runs."""
     scores = np.clip((values - np.median(values)) / noise, -HUBER_LIMIT, HUBER_LIMIT)
     penalty = PENALTY_FACTOR * log(values.size) * _correlation_factor(scores)
-    return segment_bounds(scores, penalty=penalty, min_ticks=MIN_SEGMENT_TICKS)
+    changes = segment_bounds(scores, penalty=penalty, min_ticks=MIN_SEGMENT_TICKS)
+    return sorted({*changes, *_run_edges(values, noise, params)})
+
+
+def _run_edges(values: Floats, noise: float, params: EpisodeParams) -> list[int]:
+    """Return first and past-the-end ticks of short runs that are clearly bad tick by tick.
+
+    A level that comes and goes often hides from segmentation, whose two sides have the same mean.
+    """
+    least = max(log(params.min_slowdown), CLEAR_NOISE * noise)
+    level = float(np.quantile(values, GOOD_QUANTILE))
+    bad = np.concatenate([[False], values - level >= least, [False]])
+    edges = np.flatnonzero(bad[1:] != bad[:-1]).reshape(-1, 2)
+    long = edges[:, 1] - edges[:, 0] >= MIN_SEGMENT_TICKS
+    return [int(at) for at in edges[long].ravel()]
 
 
 def _correlation_factor(scores: Floats) -> float:
@@ -200,6 +224,16 @@ def _verified(series: _Series, run: _Run, params: EpisodeParams) -> Episode | No
         return None
     detected = run.start + int(np.searchsorted(np.cumsum(bad), need))
     return _episode(series, [run], detected, effect)
+
+
+def _grown(series: _Series, episode: Episode) -> Episode:
+    """Return the episode as a ramp if it grew out of the good ticks before it."""
+    if series.from_level:
+        return episode
+    ramp = find_ramp(series.values[: episode.stop])
+    if ramp is None or ramp.start >= episode.start or ramp.rise < episode.effect:
+        return episode
+    return replace(episode, start=ramp.start, effect=ramp.rise, is_ramp=True)
 
 
 def _bad_side(series: _Series, effect: float, params: EpisodeParams) -> float:

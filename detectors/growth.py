@@ -4,6 +4,7 @@ Only a difference between two good samples is evidence: an old total is history 
 section 0). Source of the delta rules: fabric reference, section 5.
 """
 
+from datetime import timedelta
 from typing import Final
 
 import polars as pl
@@ -49,13 +50,10 @@ def port_growth(
         pl.col("device_kind").is_in(PORT_KINDS), pl.col("signal").is_in(signals)
     )
     keys = ["host", "device_kind", "device", "signal"]
-    gap = (pl.col("time").diff().over(keys).dt.total_microseconds() / 1e6).alias("seconds")
-    known = pl.col("rate").is_not_null()
     width = int(bin_seconds * 1e6)
     return (
         counter_rates(wanted, cleaning)
-        .with_columns(gap)
-        .filter(known, pl.col("seconds") > 0)
+        .drop_nulls("rate")
         .with_columns(
             grown=pl.col("rate") * pl.col("seconds"),
             bin=(pl.col("time").cast(pl.Int64) // width * width).cast(TIME),
@@ -70,3 +68,16 @@ def port_growth(
         .select(GROWTH.names())
         .sort(*keys, "bin")
     )
+
+
+def run_numbers(keys: list[str], bin_seconds: float, max_gap_bins: int) -> pl.Expr:
+    """Return the number of the run of bins that a row belongs to.
+
+    Args:
+        keys: Columns that name whose bins these are; the frame is sorted by them and `bin`.
+        bin_seconds: Width of a bin.
+        max_gap_bins: Bins missing in between that do not end a run.
+    """
+    allowed = timedelta(seconds=bin_seconds * (max_gap_bins + 1))
+    gap = pl.col("bin").diff()
+    return ((gap.over(keys) if keys else gap) > allowed).fill_null(value=True).cum_sum()

@@ -13,7 +13,7 @@ import polars as pl
 
 from collectors.frames import LINKS, require
 from detectors.cleaning import CleaningParams
-from detectors.growth import port_growth
+from detectors.growth import port_growth, run_numbers
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 LINE_ERRORS: Final[dict[str, float]] = {
@@ -100,11 +100,9 @@ def _bad_bins(growth: pl.DataFrame, params: LinkParams) -> pl.DataFrame:
 def _runs(bad: pl.DataFrame, params: LinkParams) -> pl.DataFrame:
     """Return runs of bad bins that are long enough, one row a port and run."""
     port = ["host", "device_kind", "device"]
-    allowed = timedelta(seconds=params.bin_seconds * (params.max_gap_bins + 1))
     bins = bad.group_by(*port, "bin").agg(pl.col("first").min()).sort(*port, "bin")
-    fresh = (pl.col("bin").diff().over(port) > allowed).fill_null(value=True)
     return (
-        bins.with_columns(run=fresh.cum_sum())
+        bins.with_columns(run=run_numbers(port, params.bin_seconds, params.max_gap_bins))
         .group_by(*port, "run")
         .agg(
             pl.col("first").min().alias("onset"),

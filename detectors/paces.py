@@ -32,6 +32,12 @@ apart only where they are not in lockstep)."""
 MIN_SHARE: Final = 0.5
 """A measure serves when half of the attempt's rank-steps have it."""
 
+MIN_TOKEN_SPREAD: Final = 1e-6
+"""Variance of log tokens below which all ranks have the same work."""
+
+MAX_TOKEN_POWER: Final = 2.0
+"""Attention costs the square of a sequence's length; nothing costs more."""
+
 _MEASURES: Final = ("busy", "not_waiting", "step", "wait")
 
 
@@ -44,7 +50,8 @@ def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
 
     Returns:
         `PACES`. One measure a run and attempt: the first of the ladder that half of its rank-steps
-        have. Tokens per step that differ between ranks are divided out.
+        have. Tokens per step that differ between ranks are divided out, as far as they explain the
+        pace (see `_token_effect`).
     """
     keys = ["run", "attempt"]
     busy = pl.col("compute_seconds") + pl.col("data_seconds").fill_null(0.0)
@@ -64,7 +71,8 @@ def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
     )
     return (
         rows.with_columns(measure=chosen)
-        .with_columns(pace_seconds=value / _relative_tokens())
+        .with_columns(pace_seconds=value, relative_tokens=_relative_tokens())
+        .with_columns(pace_seconds=pl.col("pace_seconds") / _token_effect())
         .join(roles, on=[*keys, "rank"], how="left", suffix="_role", nulls_equal=True)
         .with_columns(host=pl.coalesce("host_role", "host"))
         .select(PACES.names())
@@ -75,6 +83,25 @@ def _relative_tokens() -> pl.Expr:
     """Return a rank's tokens over the median rank's in the same step; 1 where not known."""
     tokens = pl.col("tokens") / pl.col("tokens").median().over(["run", "attempt", "step"])
     return pl.when(tokens > 0, tokens.is_finite()).then(tokens).otherwise(1.0)
+
+
+def _token_effect() -> pl.Expr:
+    """Return the factor by which a rank's tokens lengthen its step.
+
+    That is tokens to a power fitted over the attempt: below 1 where a step has fixed work, up to 2
+    for attention over long sequences. Plain division would make ranks with few tokens look slow.
+    """
+    attempt = ["run", "attempt"]
+    tokens = pl.col("relative_tokens").log()
+    pace = (pl.col("pace_seconds") / pl.col("pace_seconds").median().over([*attempt, "step"])).log()
+    known = pl.when(pace.is_finite())
+    here, there = known.then(tokens), known.then(pace)
+    spread = here.var().over(attempt)
+    shared = (here * there).mean().over(attempt) - here.mean().over(attempt) * there.mean().over(
+        attempt
+    )
+    power = pl.when(spread > MIN_TOKEN_SPREAD).then((shared / spread).clip(0.0, MAX_TOKEN_POWER))
+    return (tokens * power.fill_null(0.0)).exp()
 
 
 def traced_paces(ops: pl.LazyFrame) -> pl.LazyFrame:

@@ -53,18 +53,43 @@ def build_panel(
     rows = (
         frame.filter(pl.col(value).is_not_null(), pl.col(value).is_not_nan())
         .drop_nulls(tick)
-        .group_by([*names, tick])
-        .agg(pl.col(value).median())
+        .select(pl.col(names).exclude(pl.String), *_coded(frame, names), tick, value)
+        .group_by(names)
+        .agg(pl.col(tick), pl.col(value))
+        .with_columns(pl.col(pl.Categorical).cast(pl.String))
+        .select(*names, tick, value)
+        .sort(names, nulls_last=True)
         .collect()
     )
-    entities = rows.select(names).unique().sort(names, nulls_last=True)
-    ticks = rows[tick].unique().sort().to_numpy().astype(np.int64)
-    coded = rows.join(entities.with_row_index("entity_at"), on=names, nulls_equal=True)
-    values = np.full((entities.height, ticks.size), np.nan)
-    at_tick = np.searchsorted(ticks, coded[tick].to_numpy().astype(np.int64))
-    values[coded["entity_at"].to_numpy(), at_tick] = coded[value].to_numpy()
-    groups = entities.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
-    return Panel(entities=entities, groups=groups.astype(np.int64), ticks=ticks, values=values)
+    lengths = rows[tick].list.len().to_numpy()
+    stamps = rows[tick].explode(empty_as_null=False)
+    ticks = stamps.unique().sort().to_numpy().astype(np.int64)
+    cells = np.repeat(np.arange(rows.height) * ticks.size, lengths)
+    cells += np.searchsorted(ticks, stamps.to_numpy().astype(np.int64))
+    groups = rows.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
+    return Panel(
+        entities=rows.select(names),
+        groups=groups.astype(np.int64),
+        ticks=ticks,
+        values=_filled((rows.height, ticks.size), cells, rows[value].explode(empty_as_null=False)),
+    )
+
+
+def _coded(frame: pl.LazyFrame, names: Sequence[str]) -> list[pl.Expr]:
+    """Return the text columns as numbers of their values: a third of the time to group."""
+    kinds = frame.collect_schema()
+    return [pl.col(name).cast(pl.Categorical) for name in names if kinds[name] == pl.String]
+
+
+def _filled(shape: tuple[int, int], cells: Ints, values: pl.Series) -> Floats:
+    """Return an array with the median of each cell's values; NaN where a cell has none."""
+    filled = np.full(shape[0] * shape[1], np.nan)
+    if cells.size and int(np.bincount(cells).max()) > 1:
+        pairs = pl.DataFrame({"cell": cells, "value": values})
+        pairs = pairs.group_by("cell").agg(pl.col("value").median())
+        cells, values = pairs["cell"].to_numpy(), pairs["value"]
+    filled[cells] = values.to_numpy()
+    return filled.reshape(shape)
 
 
 def group_sizes(groups: Ints) -> Ints:

@@ -4,11 +4,15 @@ Source: methods reference, sections 1 and 11: checkpoint and evaluation steps re
 slowness; one isolated spike is not an episode.
 """
 
+from typing import Final
+
 import polars as pl
 
 from collectors.frames import STEPS, TIME, require, schema_of
 
-JOB_PACES = schema_of(
+_SIZES: Final = ("samples", "tokens")
+
+JOB_PACES: Final = schema_of(
     {
         "run": pl.String,
         "attempt": pl.Int32,
@@ -29,12 +33,13 @@ def job_paces(steps: pl.LazyFrame) -> pl.LazyFrame:
         steps: `STEPS`, cleaned; null `step_seconds` is not reported.
 
     Returns:
-        `JOB_PACES`, by run, attempt and step. Samples per step that change are divided out, so
-        that a planned ramp of the batch size is no slowdown.
+        `JOB_PACES`, by run, attempt and step. Samples (else tokens) per step that change are
+        divided out, so that a planned ramp of the batch size is no slowdown.
     """
     keys = ["run", "attempt", "step"]
-    samples = pl.col("samples").max()
-    relative = pl.col("samples") / pl.col("samples").median().over(["run", "attempt"])
+    relative = pl.coalesce(
+        pl.col(size) / pl.col(size).median().over(["run", "attempt"]) for size in _SIZES
+    )
     return (
         steps.pipe(require, STEPS)
         .filter(pl.col("step_seconds") > 0)
@@ -43,7 +48,7 @@ def job_paces(steps: pl.LazyFrame) -> pl.LazyFrame:
             pl.col("end_time").median(),
             pl.col("step_seconds").max(),
             (pl.col("checkpoint_seconds") > 0).any().alias("paused"),
-            samples,
+            pl.col(_SIZES).max(),
         )
         .with_columns(
             step_seconds=pl.col("step_seconds")

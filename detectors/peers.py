@@ -19,22 +19,27 @@ MAD_BIAS: Final = ((2, 0.50), (3, 0.62), (4, 0.74), (8, 0.89), (16, 0.95), (64, 
 reference, below extrapolated (and never used to accuse)."""
 
 
-def peer_medians(values: Floats, groups: Ints) -> Floats:
+def peer_medians(values: Floats, groups: Ints, *, left_out: bool = False) -> Floats:
     """Return for each value the median of its group's other members at the same tick.
 
     Args:
         values: Shape (entities, ticks); NaN is not known and is no peer.
-        groups: Group of each entity, rising; shape (entities,).
+        groups: Group of each entity, rising from 0 without a hole; shape (entities,).
+        left_out: Whether unknown values get the median of all that is known in their group.
 
     Returns:
-        Same shape; NaN where the value is not known or has no peer.
+        Same shape; NaN where there is no peer, and where the value is not known unless `left_out`.
     """
     medians = np.full_like(values, np.nan)
     sizes = group_sizes(groups)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if sizes.size else sizes
     for size in np.unique(sizes):
         rows = np.add.outer(starts[sizes == size], np.arange(int(size)))
-        medians[rows] = _left_out_medians(values[rows])
+        block = values[rows]
+        found = _left_out_medians(block)
+        if left_out:
+            found = np.where(np.isnan(block), known_median(block, 1)[:, None, :], found)
+        medians[rows] = found
     return medians
 
 

@@ -1,9 +1,12 @@
 """One verdict for what is one fault: children that are bad together speak as their parent.
 
+Ranks and GPUs speak as their host, hosts as their rack.
+
 Source: methods reference, section 6: a parent with at least three children, of which 60 % are bad
 at once, is named instead of them; a child far beyond the others keeps its own verdict.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -13,6 +16,9 @@ from typing import Final
 from detectors.verdicts import Evidence, Level, Subject, Verdict
 
 PROMOTED_KINDS: Final = frozenset({"slow", "flapping", "degrading"})
+
+_RACK: Final = re.compile(r"(?:^|[-_.])(r(?:ack)?-?\d+)(?=[-_.])")
+"""A rack in a host name: `gpu-r3-n07`, `rack12-node4`. Hosts named otherwise have no known rack."""
 
 _START: Final = datetime.min.replace(tzinfo=UTC)
 _END: Final = datetime.max.replace(tzinfo=UTC)
@@ -33,18 +39,24 @@ class PromotionParams:
     min_excess: float = 1.10
 
 
+def rack_of(host: str) -> str | None:
+    """Return the rack that a host's name tells; null if it tells none."""
+    found = _RACK.search(host)
+    return found.group(1) if found else None
+
+
 def promote(
     verdicts: Sequence[Verdict],
     children: Mapping[str, int],
     level: Level,
     params: PromotionParams,
 ) -> list[Verdict]:
-    """Return the verdicts with bad families replaced by one of their parent host.
+    """Return the verdicts with bad families replaced by one of their parent.
 
     Args:
-        verdicts: Verdicts whose subject names a host.
-        children: How many children each host has, judged ones, good and bad.
-        level: The parent's level.
+        verdicts: Findings of any kind and level.
+        children: How many children each parent has, judged ones, good and bad.
+        level: The parent's level: host for ranks and devices, rack for hosts.
         params: When to promote.
 
     Returns:
@@ -53,18 +65,26 @@ def promote(
     kept: list[Verdict] = []
     families: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
-        host = verdict.subject.host
-        if host is not None and verdict.kind in PROMOTED_KINDS:
-            families.setdefault(host, []).append(verdict)
+        parent = _parent_name(verdict, level)
+        if parent is not None and verdict.kind in PROMOTED_KINDS:
+            families.setdefault(parent, []).append(verdict)
         else:
             kept.append(verdict)
-    for host in sorted(families):
-        kept += _family(families[host], children.get(host, 0), level, params)
+    for name in sorted(families):
+        kept += _family(families[name], name, children.get(name, 0), level, params)
     return kept
 
 
+def _parent_name(verdict: Verdict, level: Level) -> str | None:
+    """Return whom a verdict would speak through; null where it has no such parent."""
+    host = verdict.subject.host
+    if level == "rack":
+        return rack_of(host) if host is not None and verdict.level == "host" else None
+    return host
+
+
 def _family(
-    bad: list[Verdict], children: int, level: Level, params: PromotionParams
+    bad: list[Verdict], name: str, children: int, level: Level, params: PromotionParams
 ) -> list[Verdict]:
     middle = sorted(bad, key=lambda one: one.slowdown or 0.0)[len(bad) // 2]
     together = [one for one in bad if overlap(one, middle)]
@@ -76,12 +96,15 @@ def _family(
         for one in bad
         if one not in together or (one.slowdown or 1.0) > usual * params.min_excess
     ]
-    return [_parent(together, children, level, usual), *alone]
+    parent = _parent(together, children, level, usual)
+    if level == "rack":
+        parent = replace(parent, subject=replace(parent.subject, rack=name))
+    return [parent, *alone]
 
 
 def _parent(together: list[Verdict], children: int, level: Level, usual: float) -> Verdict:
     first = min(together, key=lambda one: one.onset or _START)
-    names = ", ".join(sorted(one.subject.phrase() for one in together)[:8])
+    names = _names([one.subject for one in together])
     what = f"{len(together)} of {children} on it slow together, x{usual:.2f} at the median: {names}"
     causes = {one.cause for one in together}
     return replace(
@@ -95,6 +118,14 @@ def _parent(together: list[Verdict], children: int, level: Level, usual: float) 
         evidence=(Evidence(source="peers", time=first.onset, what=what), *first.evidence),
         alternatives=tuple(sorted(one.subject.phrase() for one in together)),
     )
+
+
+def _names(subjects: Sequence[Subject]) -> str:
+    """Return children in few words: their ranks where they have them."""
+    ranks = sorted(one.rank for one in subjects if one.rank is not None)
+    if len(ranks) == len(subjects):
+        return f"ranks {', '.join(str(rank) for rank in ranks)}"
+    return ", ".join(sorted(one.phrase() for one in subjects))
 
 
 def _shared(subjects: Sequence[Subject]) -> Subject:

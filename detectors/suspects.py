@@ -2,7 +2,8 @@
 
 The common chain of every peer detector: leave-one-out peer ratio, screens for level and change
 over the whole fleet at once, segments and verification for the suspects only, the guard against
-group events, false-discovery control. Source: methods reference, sections 3 to 7.
+group events, false-discovery control. Groups with several suspects are judged twice, the second
+time without them as yardsticks. Source: methods reference, sections 3 to 7.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from detectors.episodes import Episode, EpisodeParams, find_episodes
 from detectors.multiplicity import discovery_rates
 from detectors.panels import Bools, Floats, Ints, Panel, group_sizes
 from detectors.peers import (
+    MAD_TO_SIGMA,
     known_median,
     peer_medians,
     robust_scale,
@@ -28,6 +30,9 @@ BLOCK_TICKS: Final = 5
 
 PAIR_MEMBERS: Final = 3
 """Groups of up to three cannot tell who moved by peers alone."""
+
+MIN_POOLED: Final = 8
+"""Entities from which the spread of levels in a panel is known at all."""
 
 TICKS_PER_DEVICE_DAY: Final = 5_760
 """Ticks of a day at the usual 15 s."""
@@ -90,18 +95,86 @@ def find_suspects(panel: Panel, params: SuspectParams) -> list[Suspect]:
     Returns:
         The suspects. An entity without a peer has none.
     """
-    ratios = peer_ratios(panel)
-    noise = tick_noise(ratios, params.episodes.noise_floor)
-    sizes = group_sizes(panel.groups)
+    view = _view(panel, peer_ratios(panel), params)
+    found = _candidates(view, np.arange(panel.groups.size))
+    again = _shared_groups(panel, found)
+    if again.size:
+        view = _view(panel, _ratios_without(view, found, again), params)
+        kept = [one for one in found if one.entity not in set(again.tolist())]
+        found = sorted([*kept, *_candidates(view, again)], key=_by_entity)
+    return _controlled(found, panel.groups.size, params)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    panel: Panel
+    ratios: Floats
+    usual_spread: float
+    params: SuspectParams
+
+
+def _view(panel: Panel, ratios: Floats, params: SuspectParams) -> _View:
+    return _View(panel, ratios, _usual_spread(ratios), params)
+
+
+def _by_entity(suspect: Suspect) -> tuple[int, int]:
+    return suspect.entity, suspect.episode.start
+
+
+def _candidates(view: _View, entities: Ints) -> list[Suspect]:
+    """Return the verified bad stretches of the given entities, before multiplicity."""
+    params = view.params
+    noise = tick_noise(view.ratios[entities], params.episodes.noise_floor)
     found: list[Suspect] = []
-    for entity in np.flatnonzero(_screened(ratios, noise, params)):
-        members = int(sizes[panel.groups[entity]])
-        for episode in find_episodes(ratios[entity], float(noise[entity]), params.episodes):
-            at = int(entity)
-            if _stands(panel, ratios, at, episode, params):
-                lone = members <= PAIR_MEMBERS and not _moved_alone(panel, at, episode)
-                found.append(Suspect(entity=at, episode=episode, members=members, undecided=lone))
-    return _controlled(found, panel.values.shape[0], params)
+    for at in np.flatnonzero(_screened(view.ratios[entities], noise, params)):
+        entity = int(entities[at])
+        episodes = find_episodes(view.ratios[entity], float(noise[at]), params.episodes)
+        found += [
+            _suspect(view.panel, entity, one) for one in episodes if _stands(view, entity, one)
+        ]
+    return found
+
+
+def _suspect(panel: Panel, entity: int, episode: Episode) -> Suspect:
+    members = int(np.sum(panel.groups == panel.groups[entity]))
+    lone = members <= PAIR_MEMBERS and not _moved_alone(panel, entity, episode)
+    return Suspect(entity=entity, episode=episode, members=members, undecided=lone)
+
+
+def _usual_spread(ratios: Floats) -> float:
+    """Return the spread of all entities' levels: what small groups borrow from their siblings."""
+    if ratios.shape[0] < MIN_POOLED:
+        return 0.0
+    levels = np.abs(known_median(ratios, -1))
+    return MAD_TO_SIGMA * float(np.nan_to_num(known_median(levels, -1)))
+
+
+def _shared_groups(panel: Panel, found: list[Suspect]) -> Ints:
+    """Return the entities of groups, more than pairs and trios, that hold several suspects."""
+    suspects = np.unique(np.array([one.entity for one in found], dtype=np.int64))
+    held = np.bincount(panel.groups[suspects], minlength=group_sizes(panel.groups).size)
+    shared = (held > 1) & (group_sizes(panel.groups) > PAIR_MEMBERS)
+    entities: Ints = np.flatnonzero(shared[panel.groups]).astype(np.int64)
+    return entities
+
+
+def _ratios_without(view: _View, found: list[Suspect], rows: Ints) -> Floats:
+    """Return the ratios with suspects left out as peers while they are suspect.
+
+    Several slow members pull their group's middle towards them and so hide their own effect.
+    """
+    panel = view.panel
+    values = panel.values[rows].copy()
+    for one in found:
+        at = np.searchsorted(rows, one.entity)
+        if at < rows.size and rows[at] == one.entity:
+            values[at, one.episode.start : one.episode.stop] = np.nan
+    groups = np.unique(panel.groups[rows], return_inverse=True)[1].astype(np.int64)
+    clean = peer_medians(values, groups, left_out=True)
+    result = view.ratios.copy()
+    known = ~np.isnan(clean)
+    result[rows] = np.where(known, panel.values[rows] - clean, result[rows])
+    return result
 
 
 def _controlled(found: list[Suspect], tests: int, params: SuspectParams) -> list[Suspect]:
@@ -139,34 +212,30 @@ def _block_medians(ratios: Floats) -> Floats:
     return known_median(cut, -1)
 
 
-def _stands(
-    panel: Panel, ratios: Floats, entity: int, episode: Episode, params: SuspectParams
-) -> bool:
+def _stands(view: _View, entity: int, episode: Episode) -> bool:
     """Return whether the stretch is the entity's own and not its group's."""
     if episode.from_level:
-        return _stands_out(panel, ratios, entity, episode, params)
-    rows = _peer_rows(panel.groups, entity)
+        return _stands_out(view, entity, episode)
+    rows = _peer_rows(view.panel.groups, entity)
     if rows.size < PAIR_MEMBERS:
         return True
-    moved = known_median(_own_changes(panel, rows, episode)[None, :], -1)[0]
-    return not abs(moved) >= params.max_peer_share * episode.effect
+    moved = known_median(_own_changes(view.panel, rows, episode)[None, :], -1)[0]
+    return not abs(moved) >= view.params.max_peer_share * episode.effect
 
 
-def _stands_out(
-    panel: Panel, ratios: Floats, entity: int, episode: Episode, params: SuspectParams
-) -> bool:
+def _stands_out(view: _View, entity: int, episode: Episode) -> bool:
     """Return whether a level is far outside the spread of levels in its group.
 
     Static spread is normal (silicon: 8 % on average, 22 % at most inside one model), so a level
-    alone accuses only when it lies beyond what the group itself shows.
+    alone accuses only when it lies beyond what the group itself and its siblings show.
     """
-    rows = _peer_rows(panel.groups, entity)
+    params, usual = view.params, view.usual_spread
+    rows = _peer_rows(view.panel.groups, entity)
     if rows.size < PAIR_MEMBERS:
-        return True
-    inside = slice(episode.start, episode.stop)
-    levels = known_median(ratios[rows, inside], -1)
+        return episode.effect >= params.min_level_scales * usual
+    levels = known_median(view.ratios[rows, episode.start : episode.stop], -1)
     scale = unbiased_scale(float(robust_scale(levels[None, :], -1)[0]), rows.size)
-    limit = params.min_level_scales * max(scale, params.episodes.noise_floor)
+    limit = params.min_level_scales * max(scale, usual, params.episodes.noise_floor)
     return episode.effect >= limit
 
 

@@ -80,6 +80,11 @@ def step_timeline(rows: pl.DataFrame, ticks: Ints) -> Timeline:
     return Timeline(ticks=ticks, ends=ends.to_numpy().astype(np.int64), counts_steps=True)
 
 
-def clock_timeline(ticks: Ints) -> Timeline:
-    """Return the timeline of ticks that are times already."""
-    return Timeline(ticks=ticks, ends=ticks, counts_steps=False)
+def clock_timeline(ticks: Ints, width: int) -> Timeline:
+    """Return the timeline of ticks that are times already.
+
+    Args:
+        ticks: Starts of the ticks, in microseconds since the epoch.
+        width: Their width in microseconds.
+    """
+    return Timeline(ticks=ticks, ends=ticks + width, counts_steps=False)
