@@ -4,6 +4,7 @@ Source: reference on page text, part 3. In a lockstep run every rank waits for t
 whole run is hurt, whatever the size of what is broken.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,8 @@ from slo.training import STEP_EVENTS
 
 STOPPING_KINDS: Final = frozenset({"hang", "crash"})
 """Faults after which a run makes no step, so that the whole time is lost."""
+
+_DIGITS: Final = re.compile(r"([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class BlastRadius:
         ranks: Ranks that wait for the culprit: all of a lockstep run; null when not known.
         hosts: Hosts of those ranks; null when not known.
         gpu_hours_lost: What it cost until it ended, or until now; null when not known.
-        victims: Others that suffer without being at fault.
+        victims: Others that suffer without being at fault, by name and number.
     """
 
     jobs: tuple[str, ...]
@@ -109,5 +112,12 @@ def _radius(
         ranks=ranks,
         hosts=hosts,
         gpu_hours_lost=gpu_hours_lost,
-        victims=tuple(sorted({name for one in fault.verdicts for name in one.victims})),
+        victims=tuple(
+            sorted({name for one in fault.verdicts for name in one.victims}, key=_by_number)
+        ),
     )
+
+
+def _by_number(name: str) -> list[str | int]:
+    """Return a key that puts `rank 8` before `rank 10`."""
+    return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]

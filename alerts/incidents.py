@@ -162,10 +162,15 @@ def _incident(
 
 
 def _parts(fault: Fault) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
-    """Return who is accused and what is explained; a symptom with a name stands in for a cause."""
+    """Return who is accused and what is explained.
+
+    A job that is slow as a whole is explained by a part of it; a symptom with a name stands in
+    for a cause.
+    """
     causes = [one for one in fault.verdicts if one.kind not in SYMPTOM_KINDS]
+    parts = [one for one in causes if one.level != "job" or one.kind in STOPPING_KINDS]
     named = [one for one in fault.verdicts if one.kind not in NAMELESS_KINDS]
-    suspects = sorted(causes or named, key=_suspicion)
+    suspects = sorted(parts or causes or named, key=_suspicion)
     return tuple(suspects), tuple(one for one in fault.verdicts if one not in suspects)
 
 

@@ -31,6 +31,7 @@ MIN_SURE_TOTAL: Final = 30.0
 
 _MAX_EVIDENCE: Final = 4
 _MAX_OTHERS: Final = 2
+_MAX_VICTIMS: Final = 6
 
 
 def page_text(incident: Incident) -> str:
@@ -156,7 +157,10 @@ def _radius(incident: Incident) -> list[str]:
     hosts = UNKNOWN if radius.hosts is None else str(radius.hosts)
     size = f"jobs {', '.join(radius.jobs) or UNKNOWN}; ranks {ranks}; hosts {hosts}"
     lost = f"GPU-hours lost {amount_text(radius.gpu_hours_lost)}"
-    victims = f", victims {', '.join(radius.victims)}" if radius.victims else ""
+    named = ", ".join(radius.victims[:_MAX_VICTIMS])
+    more = len(radius.victims) - _MAX_VICTIMS
+    victims = f", victims {named}" + (f" and {more} more" if more > 0 else "")
+    victims = victims if named else ""
     return [f"Blast radius: {size}; {lost}", f"  since {since}{victims}"]
 
 

@@ -17,7 +17,7 @@ _HURT: Final[Mapping[str, str]] = {
     "slow": "runs slow",
     "degrading": "gets slower",
     "flapping": "is slow off and on",
-    "group_slow": "runs slow as a whole",
+    "group_slow": "runs slow",
     "imbalance": "is unevenly split",
     "hang": "hangs",
     "crash": "crashed",
@@ -43,11 +43,13 @@ def incident_title(
         context: Other findings; without a suspect the first of them says what is wrong.
     """
     lead = next(iter((*suspects, *context)), None)
-    whom = ", ".join(runs) if runs else "No run known"
+    whom = ", ".join(runs) if runs else "Cluster"
     hurt = _HURT[lead.kind] if lead else "burns its error budget"
     if not suspects:
         return f"{whom} {hurt}, suspect unknown"
     cause = f" ({suspects[0].cause})" if suspects[0].cause else ""
+    if suspects[0].level == "job":
+        return f"{whom} {hurt} as a whole{cause}"
     return f"{whom} {hurt}: {subject_text(suspects[0])}{cause}"
 
 

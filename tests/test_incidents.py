@@ -118,6 +118,11 @@ CHRONIC = finding("slow", None, None, onset_before_data=True, detected=at(4))
         pytest.param([], [], id="nothing found is no incident"),
         pytest.param([THERMAL, HOST], [([THERMAL, HOST], [])], id="a gpu and its host are one"),
         pytest.param([THERMAL, WHOLE], [([THERMAL], [WHOLE])], id="a suspect explains the job"),
+        pytest.param(
+            [THERMAL, replace(WHOLE, kind="slow", cause="gpu 5")],
+            [([THERMAL], [replace(WHOLE, kind="slow", cause="gpu 5")])],
+            id="a part explains a job whose cause is known",
+        ),
         pytest.param([WHOLE], [([], [WHOLE])], id="a slow job alone accuses nobody"),
         pytest.param(
             [THERMAL, ELSEWHERE], [([THERMAL, ELSEWHERE], [])], id="what began together is one"
@@ -311,6 +316,27 @@ def test_undecided_says_what_it_needs() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        pytest.param(THERMAL, "W-TRAIN runs slow: gpu 5 on hx8-004 (thermal)", id="a part"),
+        pytest.param(HOST, "W-TRAIN runs slow: host hx8-004", id="a host"),
+        pytest.param(WHOLE, "W-TRAIN runs slow, suspect unknown", id="a job that nothing explains"),
+        pytest.param(
+            replace(WHOLE, kind="slow", cause="fabric"),
+            "W-TRAIN runs slow as a whole (fabric)",
+            id="a job with a cause",
+        ),
+        pytest.param(LEMON, "Cluster runs on a repeat offender: host hx8-004", id="no run"),
+    ],
+)
+def test_title(verdict: Verdict, expected: str) -> None:
+    """A title says what is hurt, how and where, and holds no measurement."""
+    (incident,) = join([verdict])
+
+    assert incident.title == expected
+
+
 def test_no_clock() -> None:
     """Findings that count steps alone have no times, and clear by their step."""
     traced = finding(
@@ -371,9 +397,9 @@ FACTS = RunFacts(sizes=SIZES, events=STEPS)
     ("verdicts", "expected"),
     [
         pytest.param(
-            [replace(THERMAL, victims=("rank 2", "rank 1"))],
+            [replace(THERMAL, victims=("rank 10", "rank 9"))],
             BlastRadius(
-                jobs=(RUN,), ranks=64, hosts=8, gpu_hours_lost=1.0, victims=("rank 1", "rank 2")
+                jobs=(RUN,), ranks=64, hosts=8, gpu_hours_lost=1.0, victims=("rank 9", "rank 10")
             ),
             id="the whole run waits, until the fault ends",
         ),

@@ -118,7 +118,7 @@ RESOLVED = replace(
 )
 UNKNOWN = replace(
     PAGE,
-    title="W-TRAIN runs slow as a whole, suspect unknown",
+    title="W-TRAIN runs slow, suspect unknown",
     suspects=(),
     context=(WHOLE,),
     burns=(
@@ -153,11 +153,14 @@ TICKET = replace(
     suspects=(),
     context=(PAIR,),
     burns=(),
-    blast_radius=BlastRadius(jobs=("pair",), ranks=2, hosts=1, victims=("rank 1",)),
+    blast_radius=BlastRadius(
+        jobs=("pair",), ranks=2, hosts=1, victims=tuple(f"rank {n}" for n in range(8))
+    ),
     needed="a third peer",
 )
 HANG = replace(
     PAGE,
+    blast_radius=replace(PAGE.blast_radius, victims=("rank 8", "rank 10")),
     title="W-TRAIN hangs: gpu 5 on hx8-004",
     suspects=(replace(GPU, kind="hang", cause=None, slowdown=None, peer_count=None),),
     context=(),

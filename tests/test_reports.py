@@ -445,6 +445,16 @@ def test_one_rank_is_no_map() -> None:
     assert rank_map(paces(1, 8), AXIS, (), prefix="p") is None
 
 
+def test_no_report_is_not_drawn_as_healthy() -> None:
+    """A rank that falls silent gets another colour than one that goes on well."""
+    calm = paces(4, 40, slow=-1)
+    silent = calm.filter((pl.col("rank") != 2) | (pl.col("step") < 20))
+    axis = axis_of([(calm, "end_time")], ())
+    assert axis is not None
+
+    assert rank_map(silent, axis, (), prefix="p") != rank_map(calm, axis, (), prefix="p")
+
+
 def test_suspect_elsewhere_has_no_bracket() -> None:
     """A suspect that is no rank of the run is not marked on the map."""
     switch = replace(INCIDENT, suspects=(replace(GPU, subject=Subject(switch="leaf-1")),))
@@ -497,6 +507,23 @@ def test_a_device_without_peers_is_not_drawn() -> None:
     assert axis is not None
 
     assert peer_plots(INCIDENT, PACES.to_frame(), alone, axis, prefix="p") == []
+
+
+def test_victims_are_no_peers() -> None:
+    """Ranks that suffer with the suspect do not widen the band of healthy ones."""
+    axis = axis_of([(WHOLE.paces, "end_time")], ())
+    assert axis is not None
+    hurt = WHOLE.paces.with_columns(
+        pace_seconds=pl.when(pl.col("rank").is_in([2, 3])).then(9.0).otherwise("pace_seconds")
+    )
+    radius = replace(INCIDENT.blast_radius, victims=("rank 2", "rank 3", "the checkpoint"))
+    without = WHOLE.paces.filter(~pl.col("rank").is_in([2, 3]))
+    plots = [
+        peer_plots(replace(INCIDENT, blast_radius=radius), frame, WHOLE.samples, axis, prefix="p")
+        for frame in (hurt, without)
+    ]
+
+    assert plots[0] == plots[1]
 
 
 def test_no_suspect_has_no_peers() -> None:

@@ -1,5 +1,6 @@
 """The suspect against its peers: one line over the band that most peers keep to."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from paceline.reports.time_axis import MAX_BINS, TimeAxis, marks_on
 _HEIGHT_PIXELS: Final = 130
 _MAX_SIGNALS: Final = 2
 _BAND: Final = (0.1, 0.9)
+_RANK: Final = re.compile(r"rank (\d+)")
 
 _UNITS: Final = (
     ("_hertz", 1e-9, "GHz"),
@@ -75,8 +77,8 @@ def peer_plots(
     """Return the drawings of an incident's first suspect: its ranks' work, then its device.
 
     Args:
-        incident: The incident; without a suspect there is nothing to draw. Its other suspects are
-            nobody's peers.
+        incident: The incident; without a suspect there is nothing to draw. Its other suspects and
+            its victims are nobody's peers.
         paces: `PACES` of the run.
         samples: `SAMPLES`.
         axis: The run's axis.
@@ -87,9 +89,8 @@ def peer_plots(
     """
     if not incident.suspects:
         return []
-    suspect, *others = incident.suspects
-    own, sick = rank_rows(suspect), [rank_rows(one) for one in others]
-    healthy = paces.filter(own | ~pl.any_horizontal(pl.lit(value=False), *sick))
+    suspect = incident.suspects[0]
+    healthy = paces.filter(rank_rows(suspect) | ~_is_sick(incident))
     measures = [*_pace_measure(suspect, healthy), *_device_measures(suspect, samples, axis)]
     plots: list[PeerPlot] = []
     for number, measure in enumerate(measures):
@@ -131,6 +132,14 @@ def binned_peers(rows: pl.DataFrame, axis: TimeAxis) -> pl.DataFrame:
         .with_columns(x=axis.middle(pl.col("bin"), bins))
         .drop("bin")
     )
+
+
+def _is_sick(incident: Incident) -> pl.Expr:
+    """Return which rows of a `PACES` are about suspects or victims."""
+    numbers = [_RANK.fullmatch(name) for name in incident.blast_radius.victims]
+    victims = [int(number[1]) for number in numbers if number]
+    suspects = [rank_rows(one) for one in incident.suspects]
+    return pl.any_horizontal(pl.col("rank").is_in(victims).fill_null(value=False), *suspects)
 
 
 def _pace_measure(suspect: Verdict, paces: pl.DataFrame) -> list[_Measure]:

@@ -29,7 +29,7 @@ RATIO_STOPS: Final = (1.05, 1.15, 1.25, 1.4)
 """Ratios to the role's median at which the colours stand; below the first a cell is as healthy as
 the ground, beyond the last all is one colour."""
 RATIO_COLORS: Final = ("#fed7aa", "#fb923c", "#dc4a12", "#8f1d1d")
-MISSING_COLOR: Final = "#8d97a6"
+MISSING_COLOR: Final = "#a3acba"
 """Between the grounds of light and dark pages, so that no report is told from healthy on both."""
 
 _ROLE: Final = ("run", "attempt", "measure", "pp", "ep", "model", "step")
@@ -132,7 +132,7 @@ def _picture(cells: pl.DataFrame, height: int) -> alt.Chart:
         {"values": shown.to_dicts()}, width=columns, height=rows, background="transparent"
     )
     color = alt.when("datum.ratio === null").then(alt.value(MISSING_COLOR))
-    pixels = base.mark_rect(strokeWidth=0).encode(
+    pixels = base.mark_rect(strokeWidth=0, invalid=None).encode(
         x=alt.X("column:O", axis=None, scale=_bands(columns)),
         y=alt.Y("row:O", axis=None, scale=_bands(rows)),
         color=color.otherwise(alt.Color("ratio:Q", scale=colors, legend=None)),
