@@ -36,8 +36,8 @@ _LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
 _OVERRULED: Final = ("channel", "comm_start", "comm_ready", "comm_end", "net_devices", "note")
 """Kinds that a cut record cannot be trusted to be."""
 
-_ON_GPU: Final = ("oom", "cuda_error")
-"""Kinds that happen on the printing thread's current device."""
+_ON_GPU: Final = ("oom", "cuda_error", "channel")
+"""Kinds that happen on the printing thread's current device, or belong to it."""
 
 MAX_COPIES_APART_SECONDS: Final = 5
 """Each process on a host prints its own copy of a device's event, within a few seconds."""
@@ -54,10 +54,9 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
     Returns:
         `EVENTS` of the kinds in `collectors.nccl_phrases` and `COLLECTIVES` of logged operations.
-        A line without an envelope or an own stamp has no
-        time; a message keeps NCCL's prefix. A record that another cut short
-        says only `torn`: what it does not show is not known. `count` counts the copies that the
-        processes of one host print of a device's event.
+        A line without an envelope or an own stamp has no time; a message keeps NCCL's prefix. A
+        record that another cut short says only `torn`: what it does not show is not known.
+        `count` counts the copies that the processes of one host print of a device's event.
     """
     records = _records_of(lines, options.time_zone)
     if records.is_empty():

@@ -11,7 +11,7 @@ from collectors.readings import Reading
 HEAD_BYTES: Final = 65_536
 """How much of a file a dialect may look at before it says whether it wants it."""
 
-MAX_CONTROL_SHARE: Final = 0.10
+MAX_CONTROL_SHARE: Final = 0.05
 """Above this share of control bytes a head is binary; logs hold escapes and stray NULs."""
 
 

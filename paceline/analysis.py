@@ -162,7 +162,7 @@ def reject_reasons(rejects: pl.DataFrame) -> list[RejectReason]:
     where = pl.concat_str("source", line.fill_null(""), pl.lit(" "), pl.col("text").fill_null(""))
     rows = (
         rejects.sort("source", "position", nulls_last=False)
-        .with_columns(example=where.str.strip_chars_end().str.slice(0, 160))
+        .with_columns(example=_printable(where).str.strip_chars_end().str.slice(0, 160))
         .group_by("reason")
         .agg(
             pl.len().alias("count"),
@@ -172,6 +172,11 @@ def reject_reasons(rejects: pl.DataFrame) -> list[RejectReason]:
         .sort(["count", "reason"], descending=[True, False])
     )
     return [RejectReason(**row) for row in rows.iter_rows(named=True)]
+
+
+def _printable(text: pl.Expr) -> pl.Expr:
+    """Return text in which everything that would upset a terminal is a dot."""
+    return text.str.replace_all(r"[\p{C}\x{FFFD}]+", ".")
 
 
 def rejects_json(rejects: pl.DataFrame) -> dict[str, object]:

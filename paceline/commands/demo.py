@@ -17,7 +17,7 @@ from paceline.analysis import Analysis, AnalysisParams, analyze
 from paceline.commands.analyze import refused
 from paceline.output import analysis_text, write_analysis
 from paceline.progress import progress_bar
-from paceline.simulation.orion import SCENARIOS, UnknownScenarioError, simulate
+from paceline.simulation.orion import SCENARIOS, simulate
 from paceline.sources import find_files, read_sources
 from paceline.utilisation import utilisation_alert
 from slo.openslo import load_library
@@ -46,12 +46,12 @@ def demo_command(
 
     Exit 0: ran. 2: no such scenario, or the folder cannot be written to.
     """
+    if scenario not in SCENARIOS:
+        raise refused(f"no scenario '{scenario}'; known: {', '.join(SCENARIOS)}")
     folder = out / scenario
     typer.echo(f"1/4 Simulating {scenario} into {folder / 'sources'} ...")
     try:
         simulate(scenario, folder, seed=seed)
-    except UnknownScenarioError as error:
-        raise refused(str(error.args[0] if error.args else error)) from error
     except OSError as error:
         raise refused(f"cannot write to {folder}: {error.strerror}; give another --out") from error
     analysis = _analysis(folder / "sources")

@@ -1,0 +1,208 @@
+"""Tests of joining findings into causes."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+
+from detectors.attribution import attribute
+from detectors.placing import ROLES
+from detectors.verdicts import Evidence, Subject, Verdict
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def minute(number: int) -> datetime:
+    """Return a moment."""
+    return START + timedelta(minutes=number)
+
+
+def roles(hosts: int = 2, gpus: int = 4) -> pl.DataFrame:
+    """Return ranks on hosts n0, n1 ..., a GPU each."""
+    rows = [
+        {
+            "run": "r",
+            "attempt": 0,
+            "rank": host * gpus + gpu,
+            "host": f"n{host}",
+            "index": gpu,
+            "gpu": f"GPU-{host}-{gpu}",
+            "dp": host,
+            "tp": gpu,
+        }
+        for host in range(hosts)
+        for gpu in range(gpus)
+    ]
+    return pl.DataFrame(rows, schema=ROLES)
+
+
+def timed(level: Any = "host", **subject: Any) -> Verdict:
+    """Return a slow rank or host from minute 10 on, by its steps."""
+    return Verdict(
+        kind="slow",
+        level=level,
+        subject=Subject(run="r", attempt=0, **subject),
+        onset=minute(10),
+        detected=minute(14),
+        onset_step=30,
+        slowdown=1.3,
+        cause="compute",
+        confidence="medium",
+        evidence=(Evidence(source="steps", what="slow"),),
+    )
+
+
+def device(gpu: int, host: str = "n1", onset: int = 9, **other: Any) -> Verdict:
+    """Return a GPU that throttles from a minute on."""
+    return Verdict(
+        kind=other.get("kind", "slow"),
+        level="gpu",
+        subject=Subject(host=host, gpu=gpu, device=f"GPU-{host[1]}-{gpu}"),
+        onset=minute(onset),
+        detected=minute(13),
+        cleared=other.get("cleared"),
+        slowdown=1.3,
+        cause="thermal",
+        confidence="high",
+        action="drain",
+        evidence=(Evidence(source="sm_clock_hertz", what="low"),),
+    )
+
+
+def job(onset: int = 10, cleared: int | None = None) -> Verdict:
+    """Return a job that slowed as a whole."""
+    return Verdict(
+        kind="group_slow",
+        level="job",
+        subject=Subject(run="r", attempt=0),
+        onset=minute(onset),
+        cleared=minute(cleared) if cleared else None,
+        slowdown=1.2,
+        confidence="medium",
+    )
+
+
+def told(verdicts: list[Verdict]) -> list[tuple[str, str, str]]:
+    """Return kind, level and subject of findings."""
+    return [(one.kind, one.level, one.subject.phrase()) for one in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        pytest.param(
+            [timed(host="n1"), device(2)],
+            [("slow", "gpu", "gpu 2 (rank 6) on n1")],
+            id="one throttled GPU explains the host whose ranks are all slow",
+        ),
+        pytest.param(
+            [timed(level="rank", host="n1", rank=6, gpu=2), device(2)],
+            [("slow", "gpu", "gpu 2 (rank 6) on n1")],
+            id="a slow rank whose own GPU throttles is that GPU",
+        ),
+        pytest.param(
+            [timed(level="rank", host="n1", rank=6, gpu=2), device(3)],
+            [("slow", "gpu", "gpu 3 (rank 7) on n1"), ("slow", "rank", "gpu 2 (rank 6) on n1")],
+            id="another GPU of the host explains nothing",
+        ),
+        pytest.param(
+            [timed(host="n1"), device(1), device(2)],
+            [("slow", "host", "n1")],
+            id="two throttled GPUs leave the host as the smallest defensible domain",
+        ),
+        pytest.param(
+            [timed(host="n1"), device(2, host="n0")],
+            [("slow", "gpu", "gpu 2 (rank 2) on n0"), ("slow", "host", "n1")],
+            id="a GPU of another host explains nothing",
+        ),
+        pytest.param(
+            [timed(host="n1"), device(2, onset=1, cleared=minute(5))],
+            [("slow", "gpu", "gpu 2 (rank 6) on n1"), ("slow", "host", "n1")],
+            id="a GPU that had recovered before explains nothing",
+        ),
+        pytest.param(
+            [device(gpu) for gpu in range(4)],
+            [("slow", "host", "n1")],
+            id="all GPUs of a host together are the host",
+        ),
+        pytest.param(
+            [device(9)],
+            [("slow", "gpu", "gpu 9 on n1")],
+            id="a GPU that serves no known rank keeps its own name",
+        ),
+        pytest.param(
+            [device(2, kind="telemetry_lost")],
+            [("telemetry_lost", "gpu", "gpu 2 (rank 6) on n1")],
+            id="lost telemetry is no culprit but gets its rank",
+        ),
+        pytest.param(
+            [timed(level="rank", host="n1", rank=6, gpu=2), job()],
+            [("slow", "rank", "gpu 2 (rank 6) on n1"), ("slow", "job", "run r")],
+            id="a job is explained by the rank that slowed with it",
+        ),
+        pytest.param(
+            [timed(level="rank", host="n1", rank=6, gpu=2), job(11, 12), job(15, 16)],
+            [("slow", "rank", "gpu 2 (rank 6) on n1"), ("slow", "job", "run r")],
+            id="several spells with one culprit are one finding",
+        ),
+        pytest.param(
+            [device(2, onset=30), job(10, 20)],
+            [("slow", "gpu", "gpu 2 (rank 6) on n1"), ("group_slow", "job", "run r")],
+            id="what began after the job had recovered explains nothing",
+        ),
+    ],
+)
+def test_causes(verdicts: list[Verdict], expected: list[tuple[str, str, str]]) -> None:
+    """Findings of different families become one cause where they agree in place and time."""
+    assert told(attribute(verdicts, roles())) == expected
+
+
+def test_merged_evidence() -> None:
+    """A merged verdict begins with the earlier onset and keeps both families' evidence."""
+    merged = attribute([timed(host="n1"), device(2)], roles())[0]
+
+    assert (
+        merged.onset,
+        merged.detected,
+        merged.slowdown,
+        merged.cause,
+        merged.confidence,
+        merged.victims,
+        merged.action,
+        [one.source for one in merged.evidence],
+        merged.subject.known(),
+    ) == (
+        minute(9),
+        minute(13),
+        1.3,
+        "thermal",
+        "high",
+        ("rank 4", "rank 5", "rank 7"),
+        "drain",
+        ["steps", "sm_clock_hertz"],
+        {
+            "run": "r",
+            "attempt": 0,
+            "host": "n1",
+            "rank": 6,
+            "gpu": 2,
+            "device": "GPU-1-2",
+            "dp": 1,
+            "tp": 2,
+        },
+    )
+
+
+def test_unexplained_job() -> None:
+    """A job that nothing explains stays a group event and says what would decide."""
+    alone = attribute([job()], roles())[0]
+
+    assert (alone.kind, alone.needed is not None) == ("group_slow", True)
+
+
+def test_order_does_not_matter() -> None:
+    """The same findings in another order give the same causes."""
+    found = [timed(host="n1"), device(2), job(), device(1, host="n0", onset=12)]
+
+    assert attribute(found, roles()) == attribute(found[::-1], roles())
