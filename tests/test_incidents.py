@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alerts.blast_radii import BlastRadius, RunFacts
@@ -25,6 +25,7 @@ from slo.losses import RUN_SIZES
 from slo.openslo import load_library
 from slo.training import STEP_EVENTS
 
+UNTIMED = settings(deadline=None)  # a busy machine is no failure
 START = datetime(2026, 1, 5, tzinfo=UTC)
 RUN = "W-TRAIN"
 GPU = Subject(run=RUN, host="hx8-004", gpu=5)
@@ -45,7 +46,7 @@ def finding(
     *,
     subject: Subject = GPU,
     level: Level = "gpu",
-    **rest: Any,  # noqa: ANN401 -- any other field of a verdict
+    **rest: Any,
 ) -> Verdict:
     """Return a finding that was made four minutes after its onset."""
     fields: dict[str, Any] = {
@@ -57,7 +58,7 @@ def finding(
     return Verdict(kind=kind, level=level, subject=subject, **(fields | rest))
 
 
-def burn(active: float, resolved: float | None, *, run: str | None = RUN, **rest: Any) -> Firing:  # noqa: ANN401 -- any other field
+def burn(active: float, resolved: float | None, *, run: str | None = RUN, **rest: Any) -> Firing:
     """Return a firing of the 1h/5m page two minutes after its condition held."""
     fields: dict[str, Any] = {
         "objective": "training-steps",
@@ -76,7 +77,7 @@ def burn(active: float, resolved: float | None, *, run: str | None = RUN, **rest
 def join(
     verdicts: list[Verdict],
     firings: list[Firing] | None = None,
-    **rest: Any,  # noqa: ANN401 -- facts or parameters
+    **rest: Any,
 ) -> list[Incident]:
     """Return the incidents of findings and firings."""
     facts = rest.get("facts", RunFacts.unknown())
@@ -475,6 +476,7 @@ ALL = [THERMAL, HOST, WHOLE, LATER, OTHER_RUN, UNEVEN, LEMON, UNKNOWN, CABLE, CO
 BURNS_HELD = [burn(36, 64), burn(37, None, long_seconds=21600), burn(70, 75, run="B")]
 
 
+@UNTIMED
 @given(st.integers(0, 2**32))
 def test_order_does_not_matter(seed: int) -> None:
     """The same findings and firings in any order are the same incidents."""
@@ -484,6 +486,7 @@ def test_order_does_not_matter(seed: int) -> None:
     assert join(verdicts, firings, facts=FACTS) == join(ALL, BURNS_HELD, facts=FACTS)
 
 
+@UNTIMED
 @given(st.sets(st.sampled_from(range(len(ALL)))), st.sets(st.sampled_from(range(3))))
 def test_nothing_is_lost_or_told_twice(findings: set[int], fired: set[int]) -> None:
     """Each finding and each firing is in exactly one incident, and ids differ."""

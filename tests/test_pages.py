@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alerts.blast_radii import BlastRadius
@@ -16,6 +16,7 @@ from alerts.pages import MAX_CHARACTERS, MAX_LINES, page_text, timeline_text
 from alerts.wording import amount_text, clock_text, count_text, percent_text, rate_text, span_text
 from detectors.verdicts import Evidence, Subject, Verdict
 
+UNTIMED = settings(deadline=None)  # a busy machine is no failure
 ONSET = datetime(2026, 1, 5, 1, 15, tzinfo=UTC)
 
 
@@ -208,6 +209,7 @@ def test_order_of_the_page() -> None:
     assert tuple(found) == heads
 
 
+@UNTIMED
 @given(st.integers(0, 12), st.integers(0, 12), st.text(max_size=400))
 def test_a_page_stays_short(suspects: int, evidence: int, text: str) -> None:
     """Whatever the data say, a page keeps its lines and their length."""

@@ -403,7 +403,7 @@ def test_nothing_judged_is_no_drawing() -> None:
 PACE_BY_RANK = ((3, 4.0), (5, 4.0), (7, 8.0))
 
 
-def rank_row(rank: int, step: int, pace: float | None, **rest: Any) -> dict[str, Any]:  # noqa: ANN401 -- any other column
+def rank_row(rank: int, step: int, pace: float | None, **rest: Any) -> dict[str, Any]:
     """Return one rank's step."""
     return {"rank": rank, "step": step, "pace_seconds": pace, "measure": "busy"} | rest
 
