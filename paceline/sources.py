@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import polars as pl
 
 from collectors.dialects import read_file
+from collectors.flight_groups import name_groups
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from paceline.naming import Origin, name_runs
@@ -104,7 +105,8 @@ def read_sources(
             for at, reading in zip(undated, fresh, strict=True):
                 readings[at] = reading
     origins = {one.name: one.origin for one in files}
-    return name_runs(join_readings(readings), origins)
+    named = name_runs(join_readings(readings), origins)
+    return replace(named, collectives=name_groups(named.collectives))
 
 
 def _read(
