@@ -15,6 +15,15 @@ import polars as pl
 import pytest
 import requests
 
+from collectors.dialects import read_file
+from collectors.readings import Reading, join_readings
+from collectors.sniffing import ReadOptions
+from detectors.crashes import CrashParams, find_crashes
+from detectors.hangs import HangParams, find_hangs
+from detectors.network_faults import NetworkFaultParams, find_network_faults
+from detectors.placing import rank_roles
+from detectors.verdicts import Verdict, verdicts_of
+
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 START_SECONDS = 30.0
 LOOPBACK = "127.0.0.1"
@@ -83,6 +92,40 @@ def openmetrics() -> Callable[[pl.DataFrame], str]:
     multiples of 125 ms: promtool cuts others down by up to a millisecond.
     """
     return write_openmetrics
+
+
+@pytest.fixture
+def read_texts(tmp_path: Path) -> Callable[[dict[str, str]], Reading]:
+    """A reader: `read_texts({name: text})` reads each text as the file of that name."""
+
+    def read(files: dict[str, str]) -> Reading:
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        options = ReadOptions(year=2026)
+        return join_readings(read_file(tmp_path / name, name, options) for name in sorted(files))
+
+    return read
+
+
+@pytest.fixture
+def log_verdicts(
+    read_texts: Callable[[dict[str, str]], Reading],
+) -> Callable[[dict[str, str]], list[Verdict]]:
+    """What the detectors of logs say of texts: crashes, hangs, network faults."""
+
+    def judge(files: dict[str, str]) -> list[Verdict]:
+        reading = read_texts(files)
+        steps, events = reading.steps.lazy(), reading.events.lazy()
+        roles = rank_roles(reading.placements.lazy(), reading.samples.lazy())
+        collectives = reading.collectives.lazy()
+        frames = (
+            find_crashes(events, steps, roles, CrashParams()),
+            find_hangs(steps, collectives, events, roles, HangParams()),
+            find_network_faults(events, roles, NetworkFaultParams()),
+        )
+        return [one for frame in frames for one in verdicts_of(frame)]
+
+    return judge
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from collectors.sniffing import Head, ReadOptions
 MILLISECOND = 1_000_000
 
 
-def entry(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 -- an entry's fields are of any type
+def entry(**changes: Any) -> dict[str, Any]:
     """Return an entry as PyTorch writes it, changed where told."""
     return {
         "record_id": 5,
@@ -48,7 +48,7 @@ def entry(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 -- an entry's field
     }
 
 
-def dump(*entries: dict[str, Any], **changes: Any) -> dict[str, Any]:  # noqa: ANN401 -- as above
+def dump(*entries: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """Return a dump of rank 1 in the groups 0 and 7."""
     return {
         "version": "2.9",
@@ -85,7 +85,7 @@ def rows(reading: Reading, state: str, *columns: str) -> list[tuple[Any, ...]]:
         pytest.param(lambda value: json.dumps(value).encode(), id="as JSON"),
     ],
 )
-def test_entries(tmp_path: Path, write: Any) -> None:  # noqa: ANN401 -- a parametrised function
+def test_entries(tmp_path: Path, write: Any) -> None:
     """An entry tells rank, group, sequence, operation, sizes and the group's standing."""
     reading = read(tmp_path, write(dump(entry())))
     columns = ("rank", "group", "group_name", "group_rank", "group_ranks", "sequence")
@@ -283,7 +283,7 @@ def test_plain_data_comes_back(value: object, protocol: int) -> None:
 
 @given(st.binary(max_size=120), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_any_bytes_are_loaded_or_refused(data: bytes, headed: bool) -> None:  # noqa: FBT001 -- drawn
+def test_any_bytes_are_loaded_or_refused(data: bytes, headed: bool) -> None:
     """Whatever the bytes, the loader answers or refuses by name."""
     refused = False
     try:

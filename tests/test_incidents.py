@@ -480,7 +480,7 @@ BURNS_HELD = [burn(36, 64), burn(37, None, long_seconds=21600), burn(70, 75, run
 @given(st.integers(0, 2**32))
 def test_order_does_not_matter(seed: int) -> None:
     """The same findings and firings in any order are the same incidents."""
-    shuffle = random.Random(seed)  # noqa: S311 -- a shuffle, no secret
+    shuffle = random.Random(seed)
     verdicts, firings = shuffle.sample(ALL, len(ALL)), shuffle.sample(BURNS_HELD, 3)
 
     assert join(verdicts, firings, facts=FACTS) == join(ALL, BURNS_HELD, facts=FACTS)

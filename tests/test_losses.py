@@ -66,7 +66,7 @@ def sizes(ranks: int | None = 360) -> pl.LazyFrame:
 def test_loss(
     seconds: list[float | None],
     bounds: tuple[float, float],
-    stopped: bool,  # noqa: FBT001 -- a column of the table
+    stopped: bool,
     expected: tuple[int, float | None, float | None],
 ) -> None:
     """The loss is the judged steps' excess, and the time without steps where a run stopped."""

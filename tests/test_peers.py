@@ -33,7 +33,7 @@ def looped_medians(values: Floats, groups: Ints, *, left_out: bool) -> Floats:
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.data(), st.booleans())
-def test_peer_medians(sizes: list[int], data: st.DataObject, left_out: bool) -> None:  # noqa: FBT001 -- drawn
+def test_peer_medians(sizes: list[int], data: st.DataObject, left_out: bool) -> None:
     """Medians of the others are those of a loop, ties and gaps included."""
     groups = np.repeat(np.arange(len(sizes)), sizes).astype(np.int64)
     values = data.draw(arrays(np.float64, (groups.size, 3), elements=VALUES))

@@ -162,7 +162,7 @@ JSONS = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(document=JSONS, junk=st.binary(max_size=20))
-def test_any_document(tmp_path: Path, document: Any, junk: bytes) -> None:  # noqa: ANN401 -- any JSON
+def test_any_document(tmp_path: Path, document: Any, junk: bytes) -> None:
     """No document raises, and one that gives no series is a reject unless it is an empty answer."""
     path = tmp_path / "answer.json"
     path.write_bytes(json.dumps(document).encode() + b"\n" + junk)

@@ -29,7 +29,7 @@ class Server(Protocol):
 
 def irregular(number: int) -> pl.DataFrame:
     """A counter with jitter, lost scrapes, gaps, resets, a birth and an end of its own."""
-    dice = random.Random(number)  # noqa: S311 - the same series each time, not a secret
+    dice = random.Random(number)
     gap = dice.choice([15, 30, 60])
     second = dice.choice([0.0, dice.uniform(0, SPAN_SECONDS / 2)])
     end = dice.choice([SPAN_SECONDS, dice.uniform(SPAN_SECONDS / 2, SPAN_SECONDS)])

@@ -88,7 +88,7 @@ def test_throttled_gpu_in_time(run: Run, seed: int) -> None:
 
 
 def _after(truth: Truth, minutes: int) -> str:
-    from datetime import datetime  # noqa: PLC0415 -- only this helper needs to parse
+    from datetime import datetime
 
     return rfc3339(datetime.fromisoformat(str(truth.onset)) + timedelta(minutes=minutes))
 

@@ -310,7 +310,7 @@ def test_a_line_too_long_is_rejected() -> None:
         pytest.param("nothing", "UTC", "none", id="no stamp"),
     ],
 )
-def test_stamps(text: str, zone: str, expected: Any) -> None:  # noqa: ANN401 -- a table's cell
+def test_stamps(text: str, zone: str, expected: Any) -> None:
     """A stamp is read in its zone, else in the one given."""
     found = pl.DataFrame({"a": [text]}).select(iso_time(pl.col("a"), zone)).item()
     local = datetime(2031, 2, 2, 22, 35, 6, tzinfo=UTC)

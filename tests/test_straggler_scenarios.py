@@ -400,7 +400,7 @@ def test_job_boundary(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("known", [True, False], ids=["models known", "models unknown"])
-def test_mixed_models(known: bool, seed: int) -> None:  # noqa: FBT001 -- a parametrised switch
+def test_mixed_models(known: bool, seed: int) -> None:
     """Ten ranks of a slower model among sixteen are not slow."""
     job = Job(pp=1)
 
