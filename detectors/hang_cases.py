@@ -1,0 +1,287 @@
+"""Judge a run in which somebody waits: whom it waits for, or why nobody can be named.
+
+Source: methods of the NCCL and PyTorch reference, sections 12.2, 12.3 and 12.7.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+
+from detectors.hang_words import (
+    COLLECT,
+    COMPARE,
+    MAX_QUOTED,
+    collective_title,
+    earliest,
+    group_title,
+    merged_hosts,
+)
+from detectors.quotes import quoted
+from detectors.rank_places import Places
+from detectors.silences import Progress
+from detectors.verdicts import Confidence, Evidence, Subject, Verdict
+
+MAX_VICTIMS: Final = 16
+
+_ACTION: Final = "take this rank's stack trace, read its host's kernel log, then restart"
+
+_ALL_IN_STEP: Final = "network errors, power draw and flight recorder dumps of every host"
+
+_UNHEARD: Final = "logs or flight recorder dumps of the ranks that were not heard"
+
+_CAUSES: Final[Mapping[str, str]] = {
+    "gil_blocked": "gil",
+    "frozen_watchdog": "frozen",
+    "divergence": "divergence",
+}
+
+_HELD: Final = ("gil_blocked", "frozen_watchdog")
+"""Leads that name a rank by themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangCase:
+    """All that is known of a run, or of a group that counts for itself, in which somebody waits.
+
+    Attributes:
+        run: The run; null if not named.
+        scope: The group inside which ranks count; null: they are global.
+        standing: Rows of `detectors.waits.places`.
+        accused: Those of them that the others wait for and nothing excuses.
+        callers: Those of them that call what the others, idle, do not.
+        mismatches: `MISMATCHES`.
+        leads: What else points at ranks.
+        world: How many ranks the run has, as far as any source names them.
+        max_suspect_share: Above this share of the ranks nobody is named.
+    """
+
+    run: str | None
+    scope: str | None
+    standing: pl.DataFrame
+    accused: pl.DataFrame
+    callers: pl.DataFrame
+    mismatches: pl.DataFrame
+    leads: pl.DataFrame
+    world: int
+    max_suspect_share: float
+
+    def verdicts(self, progress: Progress | None, placed: Places) -> Iterator[Verdict]:
+        """Yield one verdict a culprit, or one that names nobody."""
+        span = self._span(progress)
+        odd = self.mismatches.filter("decided")
+        if odd.height:
+            yield from (self._dated(self._odd(row), span, placed) for row in odd.to_dicts())
+        elif self.callers.height:
+            rows = self._by_rank(self.callers)
+            yield from (self._dated(self._caller(seen), span, placed) for seen in rows)
+        else:
+            culprits = [self._dated(one, span, placed) for one in self._culprits()]
+            yield from merged_hosts(culprits, self.run, placed)
+            if not culprits:
+                yield self._dated(self._undecided(), span, placed)
+
+    def _culprits(self) -> list[Verdict]:
+        """Return the verdicts on those known to be late, else on the unheard, else on leads."""
+        known = self.accused.filter(pl.col("place") != "absent")
+        unheard = self.accused.filter(pl.col("place") == "absent")
+        for rows in (known, unheard):
+            if rows.height:
+                by_rank = self._by_rank(rows)
+                return [self._culprit(seen) for seen in by_rank] if self._few(len(by_rank)) else []
+        held = self.leads.filter(pl.col("kind").is_in(_HELD))
+        ranks = held["rank"].unique().sort().to_list()
+        return [self._held(rank) for rank in ranks] if self._few(len(ranks)) else []
+
+    def _few(self, count: int) -> bool:
+        size = max(self.standing["rank"].n_unique(), self.world)
+        return 0 < count <= max(1.0, self.max_suspect_share * size) and size > 1
+
+    def _by_rank(self, rows: pl.DataFrame) -> list[list[dict[str, Any]]]:
+        """Return the rows of each rank: the clearest group first, then the largest."""
+        ordered = rows.sort("rank", "size", "group", descending=[False, True, False])
+        return [part.to_dicts() for part in ordered.partition_by("rank", maintain_order=True)]
+
+    def _culprit(self, seen: list[dict[str, Any]]) -> Verdict:
+        """Return the verdict on a rank that has not come, or not come through."""
+        shown = seen[:MAX_QUOTED]
+        first = seen[0]
+        is_stuck = first["place"] == "waiting"
+        clear = all(self._is_clear(one) for one in shown) and not is_stuck
+        confidence: Confidence = "high" if clear else "medium"
+        lead = self.leads.filter(pl.col("rank") == first["rank"]).head(1).to_dicts()
+        causes = [_CAUSES[row["kind"]] for row in lead if row["kind"] in _CAUSES]
+        return Verdict(
+            kind="hang",
+            level="rank",
+            subject=Subject(run=self.run, rank=first["rank"]),
+            confidence=confidence,
+            cause=causes[0] if causes else "stuck" if is_stuck else None,
+            peers="members of the blocked groups",
+            peer_count=max(one["size"] for one in seen) - 1,
+            evidence=(
+                *(self._seen(one) for one in shown),
+                *(quoted(row) for row in self._complaint(first)),
+                *(quoted(row) for row in lead),
+            ),
+            victims=self._victims(first),
+            action=_ACTION,
+        )
+
+    def _is_clear(self, row: dict[str, Any]) -> bool:
+        """Return whether all others of a row's group are known, if only by where else they wait."""
+        group = self._group(row)
+        unheard = group.filter(pl.col("place").is_in(["absent", "unknown"]), ~pl.col("lags"))
+        silent = self.accused.filter(pl.col("group") == row["group"], pl.col("place") == "absent")
+        return unheard.is_empty() and (row["place"] != "absent" or silent.height == 1)
+
+    def _held(self, rank: int) -> Verdict:
+        """Return the verdict on a rank that a lead alone names."""
+        mine = self.leads.filter(pl.col("rank") == rank, pl.col("kind").is_in(_HELD)).to_dicts()
+        return Verdict(
+            kind="hang",
+            level="rank",
+            subject=Subject(run=self.run, rank=rank),
+            confidence="medium",
+            cause=_CAUSES[mine[0]["kind"]],
+            evidence=tuple(quoted(row) for row in mine[:MAX_QUOTED]),
+            alternatives=("any other rank: all have entered the collective",),
+            action=_ACTION,
+        )
+
+    def _caller(self, seen: list[dict[str, Any]]) -> Verdict:
+        """Return the verdict on a rank that called what the others did not."""
+        first = seen[0]
+        resting = self._group(first).filter(pl.col("place") == "behind").height
+        text = (
+            f"rank {first['rank']} waits in {collective_title(first)}; {resting} of "
+            f"{first['size']} ranks finished all they were asked and never called it"
+        )
+        return Verdict(
+            kind="mismatch",
+            level="rank",
+            subject=Subject(run=self.run, rank=first["rank"]),
+            confidence="high" if first["heard"] == first["size"] else "medium",
+            peers="members of the blocked group",
+            peer_count=first["size"] - 1,
+            evidence=(quoted(first, text),),
+            action=COMPARE,
+        )
+
+    def _odd(self, row: dict[str, Any]) -> Verdict:
+        """Return the verdict on a rank that runs another operation than the others."""
+        text = (
+            f"at collective {row['sequence']} of {group_title(row)}: rank {row['rank']} runs "
+            f"{row['signature']}, {row['voters'] - row['votes']} others {row['usual']}"
+        )
+        leads = self.leads.filter(
+            pl.col("rank") == row["rank"], pl.col("kind") == "divergence"
+        ).to_dicts()[:MAX_QUOTED]
+        return Verdict(
+            kind="mismatch",
+            level="rank",
+            subject=Subject(run=self.run, rank=row["rank"]),
+            confidence="high",
+            cause="divergence" if leads else None,
+            peers="members of the group at the same number",
+            peer_count=row["voters"] - 1,
+            evidence=(quoted(row, text), *(quoted(lead) for lead in leads)),
+            action=COMPARE,
+        )
+
+    def _undecided(self) -> Verdict:
+        """Return the verdict that names nobody."""
+        sides = self.mismatches.sort("rank").to_dicts()
+        one = self.standing.sort("heard", "group", "rank", descending=[True, False, False]).head(1)
+        first = one.to_dicts()
+        heard = [
+            f"{row['heard']} of {row['size']} ranks heard in {collective_title(row)}"
+            for row in first
+        ]
+        in_step = all(row["heard"] >= row["size"] > 1 for row in first) and not sides
+        told = tuple(f"rank {row['rank']} runs {row['signature']}" for row in sides)
+        return Verdict(
+            kind="hang",
+            level="job",
+            subject=Subject(run=self.run),
+            confidence="low",
+            evidence=(
+                *(quoted(row, words) for row, words in zip(first, heard, strict=True)),
+                *(quoted(row) for seen in first for row in self._complaint(seen)),
+                *(quoted(row, words) for row, words in zip(sides, told, strict=True)),
+            ),
+            alternatives=told[:MAX_VICTIMS],
+            needed=_ALL_IN_STEP if in_step else _UNHEARD,
+            action=COLLECT,
+        )
+
+    def _dated(
+        self,
+        verdict: Verdict,
+        span: tuple[datetime | None, datetime | None, int | None],
+        placed: Places,
+    ) -> Verdict:
+        """Return the verdict with its times and place; of a scope's own count, at its group."""
+        onset, detected, step = span
+        dated = replace(verdict, onset=onset, detected=detected, onset_step=step)
+        rank = verdict.subject.rank
+        if rank is None:
+            return dated
+        if self.scope is not None:
+            subject = replace(verdict.subject, rank=None, group=self.scope)
+            return replace(
+                dated, level="group", subject=subject, alternatives=(f"its rank {rank}",)
+            )
+        key = (self.run, rank)
+        subject = replace(verdict.subject, host=placed.hosts.get(key), gpu=placed.gpus.get(key))
+        return replace(dated, subject=subject)
+
+    def _span(
+        self, progress: Progress | None
+    ) -> tuple[datetime | None, datetime | None, int | None]:
+        """Return when the last step ended, when it could be told, and the step that did not."""
+        told = earliest(self.standing["time"])
+        entered = earliest(self.standing["entered"])
+        if progress is None:
+            return entered, told, None
+        if progress.last_time is None:
+            return entered, told, progress.last_step + 1
+        quiet = progress.last_time + progress.silence
+        return progress.last_time, min(told, quiet) if told else quiet, progress.last_step + 1
+
+    def _group(self, row: dict[str, Any]) -> pl.DataFrame:
+        return self.standing.filter(pl.col("group") == row["group"])
+
+    def _complaint(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the first wait in a row's group, as a row to quote."""
+        waiting = self._group(row).filter(
+            pl.col("place") == "waiting", pl.col("rank") != row["rank"]
+        )
+        first = waiting.sort("time", "rank", nulls_last=True).head(1).to_dicts()
+        return [
+            one | {"message": f"rank {one['rank']} waits in {collective_title(one)}"}
+            for one in first
+        ]
+
+    def _victims(self, row: dict[str, Any]) -> tuple[str, ...]:
+        waiting = self._group(row).filter(
+            pl.col("place").is_in(["waiting", "ahead"]), ~pl.col("lags")
+        )
+        ranks = waiting["rank"].sort().head(MAX_VICTIMS).to_list()
+        return tuple(f"rank {rank}" for rank in ranks)
+
+    def _seen(self, row: dict[str, Any]) -> Evidence:
+        """Return what the group of a culprit's row shows."""
+        group = self._group(row)
+        counts: dict[str, int] = dict(group["place"].value_counts().iter_rows())
+        how = {
+            "absent": "was not heard there",
+            "behind": f"has not come: its last is {row['enqueued']}",
+            "waiting": f"has not come through, {counts.get('ahead', 0)} others have",
+        }[row["place"]]
+        waiting = counts.get("waiting", 0)
+        where = collective_title(row)
+        text = f"{waiting} of {row['size']} ranks wait in {where}; rank {row['rank']} {how}"
+        return quoted(row, text)

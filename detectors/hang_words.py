@@ -1,0 +1,102 @@
+"""Put what stands into words: groups, collectives, silent jobs, stuck watchdogs.
+
+Source: methods of the NCCL and PyTorch reference, sections 8.4 and 12.2.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+
+from detectors.complaints import EVERYBODY
+from detectors.quotes import quoted
+from detectors.rank_places import Places
+from detectors.silences import Silence
+from detectors.verdicts import Evidence, Subject, Verdict
+
+MAX_QUOTED: Final = 3
+"""Groups, or lines, that a verdict quotes."""
+
+COMPARE: Final = "compare this rank's control flow with the others' just before the collective"
+
+COLLECT: Final = "blame no rank yet; collect first"
+
+
+def group_title(row: dict[str, Any]) -> str:
+    """Return a group's name and number in a row of it."""
+    name, group = row.get("group_name"), row["group"]
+    return f"{name} ({group})" if name else str(group)
+
+
+def collective_title(row: dict[str, Any]) -> str:
+    """Return what stands in a row of `detectors.waits.places`, as words."""
+    if row["group"] == EVERYBODY:
+        return "a collective of all ranks"
+    operation = f" {row['operation']}" if row.get("operation") else ""
+    return f"collective {row['sequence']}{operation} of {group_title(row)}"
+
+
+def earliest(times: pl.Series) -> datetime | None:
+    """Return the first of some times; null if none is known."""
+    return times.min()  # type: ignore[return-value]  # the column is a time
+
+
+def merged_hosts(culprits: list[Verdict], run: str | None, placed: Places) -> list[Verdict]:
+    """Return the culprits, as their host where they are all of its ranks."""
+    ranks = [one.subject.rank for one in culprits if one.subject.rank is not None]
+    host = placed.whole_host(run, ranks)
+    if host is None:
+        return culprits
+    first = culprits[0]
+    what = f"all {len(ranks)} ranks of {host} have not come: {ranks[0]} to {ranks[-1]}"
+    return [
+        replace(
+            first,
+            level="host",
+            subject=Subject(run=run, host=host),
+            evidence=(*first.evidence, Evidence(source="placements", what=what)),
+        )
+    ]
+
+
+def silent_job(silence: Silence) -> Verdict:
+    """Return the verdict on a job that reports no step any more."""
+    progress = silence.progress
+    what = (
+        f"no step after {progress.last_step} for {silence.seconds:.0f} s; "
+        f"{progress.silence.total_seconds():.0f} s are a hang"
+    )
+    return Verdict(
+        kind="hang",
+        level="job",
+        subject=Subject(run=progress.run, attempt=progress.attempt),
+        onset=silence.onset,
+        detected=silence.detected,
+        onset_step=progress.last_step + 1,
+        confidence="high",
+        evidence=(Evidence(source="steps", time=silence.onset, what=what),),
+        needed="watchdog lines or flight recorder dumps name the rank that the others wait for",
+        action="take stack traces of all ranks, then restart from the last checkpoint",
+    )
+
+
+def stuck_watchdogs(events: pl.LazyFrame) -> list[Verdict]:
+    """Return one verdict a run whose watchdogs are stuck while no collective stands."""
+    stuck = events.filter(pl.col("kind") == "heartbeat_stuck").sort("time", "rank").collect()
+    return [
+        Verdict(
+            kind="hang",
+            level="job",
+            subject=Subject(run=part["run"][0]),
+            onset=earliest(part["time"]),
+            detected=earliest(part["time"]),
+            cause="outside_collectives",
+            confidence="low",
+            evidence=tuple(quoted(row) for row in part.head(MAX_QUOTED).to_dicts()),
+            alternatives=("storage", "compilation", "initialisation"),
+            needed="kernel and storage logs of the hosts, stack traces of the ranks",
+            action=COLLECT,
+        )
+        for part in stuck.partition_by("run", maintain_order=True)
+    ]

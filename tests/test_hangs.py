@@ -1,0 +1,439 @@
+"""Whom a standing job waits for, from frames."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors.frames import COLLECTIVES, EVENTS, STEPS, SchemaError
+from detectors.hangs import HangParams, find_hangs
+from detectors.placing import ROLES
+from detectors.verdicts import VERDICTS, Verdict, verdicts_of
+
+START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)
+PAIRS = "PIPELINE_MODEL_PARALLEL_GROUP"
+
+
+def wait(
+    rank: int | None, sequence: int, operation: str = "ALLREDUCE", **more: Any
+) -> dict[str, Any]:
+    """A rank that timed out in a collective of the default group."""
+    row = {"rank": rank, "group": "0", "sequence": sequence, "operation": operation}
+    standing = {"state": "timed_out", "enqueued": sequence, "completed": sequence - 1}
+    return row | standing | {"time": START, "source": "job.log", "position": rank} | more
+
+
+def rest(rank: int, last: int, **more: Any) -> dict[str, Any]:
+    """A rank that has finished all it entered."""
+    row = {"rank": rank, "group": "0", "state": "reported", "enqueued": last, "completed": last}
+    return row | {"source": "job.log", "position": rank} | more
+
+
+def pair(rank: int, operation: str, ranks: list[int], **more: Any) -> dict[str, Any]:
+    """A rank that waits in a send or a receive of a pipeline."""
+    row = {"rank": rank, "group": f"p{ranks}", "group_name": PAIRS, "operation": operation}
+    return row | {"group_ranks": ranks, "state": "scheduled", "time": START} | more
+
+
+def places(*hosts: str) -> pl.DataFrame:
+    """Ranks from 0 on, each on the host given."""
+    rows = [{"rank": rank, "host": host, "index": rank % 2} for rank, host in enumerate(hosts)]
+    return pl.DataFrame(rows, schema=ROLES)
+
+
+def frame(rows: list[dict[str, Any]], schema: pl.Schema) -> pl.DataFrame:
+    """Rows as a frame of a schema."""
+    return pl.DataFrame(rows, schema=schema)
+
+
+def judge(
+    collectives: list[dict[str, Any]],
+    events: list[dict[str, Any]] | None = None,
+    steps: list[dict[str, Any]] | None = None,
+    roles: pl.DataFrame | None = None,
+    params: HangParams | None = None,
+) -> list[Verdict]:
+    """The verdicts on some rows."""
+    return verdicts_of(
+        find_hangs(
+            frame(steps or [], STEPS).lazy(),
+            frame(collectives, COLLECTIVES).lazy(),
+            frame(events or [], EVENTS).lazy(),
+            (ROLES.to_frame() if roles is None else roles).lazy(),
+            params or HangParams(),
+        )
+    )
+
+
+def told(verdicts: list[Verdict]) -> list[tuple[str, str, int | None, str]]:
+    """Kind, level, rank and confidence of verdicts."""
+    return [(v.kind, v.level, v.subject.rank, v.confidence) for v in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("collectives", "expected"),
+    [
+        pytest.param([], [], id="nothing said is nothing found"),
+        pytest.param([rest(rank, 9) for rank in range(4)], [], id="all at rest is no hang"),
+        pytest.param(
+            [*(wait(rank, 5) for rank in range(7)), rest(7, 4)],
+            [("hang", "rank", 7, "high")],
+            id="the one that has not come is the suspect",
+        ),
+        pytest.param(
+            [wait(0, 5), *(rest(rank, 4) for rank in range(1, 8))],
+            [("mismatch", "rank", 0, "high")],
+            id="one that calls what all others, idle, never called is the odd one",
+        ),
+        pytest.param(
+            [wait(0, 5), *(rest(rank, 4) for rank in range(1, 8)), wait(9, 4, group="9")],
+            [("mismatch", "rank", 0, "medium")],
+            id="with a rank of which nothing is known the odd one is less sure",
+        ),
+        pytest.param(
+            [wait(0, 5), wait(1, 5), wait(2, 5, "BROADCAST"), wait(3, 5, "BROADCAST")],
+            [("hang", "job", None, "low")],
+            id="two against two accuse nobody",
+        ),
+        pytest.param(
+            [wait(0, 5), wait(1, 5, "BROADCAST")],
+            [("hang", "job", None, "low")],
+            id="one against one accuses nobody",
+        ),
+        pytest.param(
+            [
+                *(
+                    wait(rank, 5, "_ALLGATHER_BASE", input_count=8, output_count=24)
+                    for rank in (0, 1)
+                ),
+                wait(2, 5, "_ALLGATHER_BASE", input_count=4, output_count=24),
+            ],
+            [("hang", "job", None, "low")],
+            id="uneven parts of one whole are no mismatch",
+        ),
+        pytest.param(
+            [wait(0, 5, input_count=8), wait(1, 5, input_count=8), wait(2, 5, input_count=4)],
+            [("mismatch", "rank", 2, "high")],
+            id="another size at the same reduction is a mismatch",
+        ),
+        pytest.param(
+            [wait(0, 5, "ALLTOALL", input_count=8), wait(1, 5, "ALLTOALL", input_count=9)] * 2,
+            [("hang", "job", None, "low")],
+            id="an exchange of uneven sizes is no mismatch, nor are doubled lines",
+        ),
+        pytest.param(
+            [wait(0, 5), wait(1, 5), wait(2, 5), wait(2, 5, "BROADCAST")],
+            [("hang", "job", None, "low")],
+            id="a rank that ran two things at one number has no vote",
+        ),
+        pytest.param(
+            [rest(0, 6), *(wait(rank, 5, "BROADCAST") for rank in range(1, 4))],
+            [("hang", "job", None, "low")],
+            id="the root of a broadcast may be ahead",
+        ),
+        pytest.param(
+            [wait(0, 5, enqueued=9), *(wait(rank, 7, enqueued=9) for rank in range(1, 4))],
+            [("hang", "rank", 0, "medium")],
+            id="who has not come through a reduction that others finished is stuck",
+        ),
+        pytest.param(
+            [*(wait(rank, 5) for rank in range(3)), *(rest(rank, 4) for rank in range(3, 6))],
+            [("hang", "job", None, "low")],
+            id="half of all late is too many to name",
+        ),
+        pytest.param(
+            [wait(0, 5, group_ranks=[0, 1, 2]), wait(2, 5)],
+            [("hang", "rank", 1, "high")],
+            id="a configured member that nobody heard is the suspect",
+        ),
+        pytest.param(
+            [
+                *(wait(rank, 5) for rank in range(4)),
+                rest(4, 4),
+                rest(5, 4),
+                wait(5, 3, group="tp", group_name="TENSOR", group_ranks=[4, 5]),
+                rest(4, 2, group="tp"),
+            ],
+            [("hang", "rank", 4, "high")],
+            id="who is late because it waits elsewhere is excused",
+        ),
+        pytest.param(
+            [
+                wait(0, 5, group_ranks=[0, 1, 2, 3]),
+                wait(3, 5),
+                rest(1, 4),
+                rest(2, 4),
+                pair(1, "recv 0<-1", [1, 2]),
+            ],
+            [("hang", "rank", 2, "high")],
+            id="who is late because it receives from another laggard is excused",
+        ),
+        pytest.param(
+            [
+                wait(0, 5, group="tp", group_name="TENSOR", group_ranks=[0, 1]),
+                rest(1, 4, group="tp"),
+                pair(1, "recv 0<-1", [1, 2]),
+                wait(3, 7, group="tp2", group_name="TENSOR", group_ranks=[2, 3]),
+                rest(2, 6, group="tp2"),
+                *(rest(rank, 9) for rank in range(8)),
+            ],
+            [("hang", "rank", 1, "high"), ("hang", "rank", 2, "high")],
+            id="in lockstep a wait in a pair excuses nobody",
+        ),
+        pytest.param(
+            [wait(None, 5, group_rank=rank) for rank in (0, 1)] + [wait(None, 4, group_rank=3)],
+            [("hang", "rank", 3, "medium")],
+            id="places in the only group are global ranks",
+        ),
+        pytest.param(
+            [
+                wait(10, 5, group="7", group_rank=0),
+                wait(20, 5, group="7", group_rank=0),
+                wait(11, 4, group="7", group_rank=1),
+            ],
+            [("hang", "job", None, "low")],
+            id="one number for several groups compares nobody",
+        ),
+    ],
+)
+def test_who_is_waited_for(
+    collectives: list[dict[str, Any]], expected: list[tuple[str, str, int | None, str]]
+) -> None:
+    """The kind, the level, the rank and how sure that is."""
+    assert told(judge(collectives)) == expected
+
+
+def test_all_ranks_of_a_host_are_their_host() -> None:
+    """When exactly the ranks of one host have not come, the host is named."""
+    rows = [*(wait(rank, 5) for rank in range(6)), rest(6, 4), rest(7, 4)]
+    roles = places("a", "a", "b", "b", "c", "c", "d", "d")
+    (verdict,) = judge(rows, roles=roles)
+    assert (verdict.level, verdict.subject.host, verdict.subject.rank) == ("host", "d", None)
+    assert verdict.evidence[-1].what == "all 2 ranks of d have not come: 6 to 7"
+
+
+def test_a_culprit_is_placed_and_dated() -> None:
+    """Host and GPU come from the roles, onset and step from the last step that ended."""
+    rows = [*(wait(rank, 5) for rank in range(3)), rest(3, 4)]
+    steps = [{"step": 41, "end_time": START, "step_seconds": 2.0}]
+    (verdict,) = judge(rows, steps=steps, roles=places("a", "a", "b", "b"))
+    assert (verdict.subject.host, verdict.subject.gpu) == ("b", 1)
+    assert (verdict.onset, verdict.onset_step, verdict.detected) == (START, 42, START)
+    assert verdict.victims == ("rank 0", "rank 1", "rank 2")
+    assert verdict.evidence[0].source == "job.log:3"
+
+
+def test_without_a_clock_of_steps_the_wait_dates_the_hang() -> None:
+    """Steps without times give the number of the step, not the time."""
+    rows = [*(wait(rank, 5, running_seconds=600.0) for rank in range(3)), rest(3, 4)]
+    (verdict,) = judge(rows, steps=[{"step": 41}])
+    assert (verdict.onset, verdict.onset_step) == (START - timedelta(seconds=600), 42)
+
+
+@pytest.mark.parametrize(
+    ("events", "collectives", "expected"),
+    [
+        pytest.param(
+            [{"kind": "gil_blocked", "rank": 2}],
+            [wait(rank, 5) for rank in range(4)],
+            (2, "gil"),
+            id="all in step: the rank that cannot take its lock",
+        ),
+        pytest.param(
+            [],
+            [
+                *(wait(rank, 5, running_seconds=600.0, timeout_seconds=600.0) for rank in range(3)),
+                wait(3, 5, running_seconds=1900.0, timeout_seconds=600.0),
+            ],
+            (3, "frozen"),
+            id="all in step: the rank whose watchdog was itself frozen",
+        ),
+        pytest.param(
+            [{"kind": "gil_blocked", "rank": 3}],
+            [*(wait(rank, 5) for rank in range(3)), rest(3, 4)],
+            (3, "gil"),
+            id="a laggard that cannot take its lock has a cause",
+        ),
+        pytest.param(
+            [{"kind": "heartbeat_stuck", "rank": 3}],
+            [*(wait(rank, 5) for rank in range(3)), rest(3, 4)],
+            (3, None),
+            id="a stuck heartbeat is told and is no cause",
+        ),
+    ],
+)
+def test_leads(
+    events: list[dict[str, Any]], collectives: list[dict[str, Any]], expected: tuple[int, str]
+) -> None:
+    """What a process says of itself names it, or says why it did not come."""
+    (verdict,) = judge(collectives, events)
+    assert (verdict.subject.rank, verdict.cause) == expected
+
+
+@pytest.mark.parametrize(
+    ("codes", "barrier", "expected"),
+    [
+        pytest.param(
+            ["timeout"] * 3 + ["peer_closed"], None, 3, id="who comes late lost its peers"
+        ),
+        pytest.param(["timeout", *["peer_closed"] * 2, None], None, 3, id="who says nothing"),
+        pytest.param([None, None, "connect", None], None, None, id="no time-out is no hang"),
+        pytest.param([None] * 4, "1", 1, id="whom a barrier names"),
+        pytest.param(["timeout", "timeout", "timeout", "timeout"], None, None, id="all wait"),
+    ],
+)
+def test_complaints_alone(
+    codes: list[str | None], barrier: str | None, expected: int | None
+) -> None:
+    """Communication errors without sequence numbers tell who was not there."""
+    events = [
+        {"kind": "comm_error", "rank": rank, "code": code}
+        for rank, code in enumerate(codes)
+        if code
+    ]
+    if barrier:
+        events.append({"kind": "comm_error", "rank": 0, "code": "barrier", "peer": barrier})
+    found = judge([], events, roles=places("a", "a", "b", "b"))
+    assert [v.subject.rank for v in found][:1] == ([expected] if found else [])
+
+
+def test_a_communicator_that_is_not_made_names_who_did_not_start() -> None:
+    """Starts without completions, of all but one member, accuse that one."""
+    start = {"group": "0x1", "operation": "init", "state": "started", "group_ranks": [0, 1, 2, 3]}
+    rows = [start | {"group_rank": rank, "host": f"h{rank}"} for rank in (0, 1, 3)]
+    assert told(judge(rows)) == [("hang", "rank", 2, "high")]
+
+
+def test_ranks_that_count_inside_a_group_are_named_by_it() -> None:
+    """Of two communicators of one size, a member is a place in its group, no global rank."""
+    base = {"operation": "init", "group_ranks": [0, 1, 2, 3]}
+    done = [base | {"group": "0x1", "group_rank": at, "state": "completed"} for at in range(4)]
+    open_ = [base | {"group": "0x2", "group_rank": at, "state": "started"} for at in range(3)]
+    (verdict,) = judge([*done, *open_])
+    assert (verdict.level, verdict.subject.group, verdict.subject.rank) == ("group", "0x2", None)
+    assert verdict.alternatives == ("its rank 3",)
+
+
+def test_a_communicator_of_a_run_that_trains_is_no_hang() -> None:
+    """A log that ends between a start and its completion is no hang while steps are made."""
+    start = {"group": "0x1", "operation": "init", "state": "started", "group_ranks": [0, 1]}
+    assert judge([start | {"group_rank": 0}], steps=[{"step": 1}]) == []
+
+
+def step_rows(count: int, seconds: float) -> list[dict[str, Any]]:
+    """Steps of equal length from the start on."""
+    return [
+        {
+            "step": at,
+            "end_time": START + timedelta(seconds=seconds * at),
+            "step_seconds": seconds,
+        }
+        for at in range(1, count + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "minutes", "seconds", "expected"),
+    [
+        pytest.param([], 30, 12.0, 600.0, id="no step for ten minutes"),
+        pytest.param([], 8, 12.0, None, id="too short a silence"),
+        pytest.param([], 30, 120.0, 1200.0, id="ten usual steps where steps are long"),
+        pytest.param([], None, 12.0, None, id="the end of the data is not known"),
+        pytest.param([{"kind": "run_end"}], 30, 12.0, None, id="an end that was announced"),
+        pytest.param(
+            [{"kind": "evaluation", "time": START + timedelta(minutes=12)}],
+            30,
+            12.0,
+            600.0 + 600.0,
+            id="an evaluation after the last step",
+        ),
+        pytest.param(
+            [{"kind": "oom", "time": START + timedelta(minutes=3)}],
+            30,
+            12.0,
+            None,
+            id="a process that died explains the silence",
+        ),
+        pytest.param(
+            [{"kind": "process_exit", "code": "-9", "time": START + timedelta(minutes=29)}],
+            30,
+            12.0,
+            600.0,
+            id="a kill after the silence does not",
+        ),
+    ],
+)
+def test_silent_jobs(
+    events: list[dict[str, Any]], minutes: int | None, seconds: float, expected: float | None
+) -> None:
+    """A job that reports no step while others still talk hangs, whatever its heartbeats say."""
+    steps = step_rows(10, seconds)
+    last: datetime = steps[-1]["end_time"]
+    end = None if minutes is None else START + timedelta(seconds=seconds * 10, minutes=minutes)
+    found = judge([], events, steps, params=HangParams(data_end=end))
+    delays = [(v.detected - last).total_seconds() for v in found if v.detected]
+    assert delays == ([] if expected is None else [expected])
+    assert all(v.level == "job" and v.needed and v.onset_step == 11 for v in found)
+
+
+def test_steps_without_a_clock_are_never_silent() -> None:
+    """Without times nobody can say how long there was no step."""
+    assert judge([], steps=[{"step": 1}], params=HangParams(data_end=START)) == []
+
+
+def test_a_named_hang_is_told_once() -> None:
+    """A run whose culprit is known gets no second verdict for its silence or its heartbeats."""
+    rows = [*(wait(rank, 5) for rank in range(3)), rest(3, 4)]
+    events = [{"kind": "heartbeat_stuck", "rank": 0, "time": START}]
+    params = HangParams(data_end=START + timedelta(hours=2))
+    found = judge(rows, events, step_rows(10, 2.0), params=params)
+    assert told(found) == [("hang", "rank", 3, "high")]
+
+
+def test_another_frame_is_refused() -> None:
+    """A frame that lacks columns is refused at the door."""
+    empty = pl.LazyFrame()
+    with pytest.raises(SchemaError, match="time: wanted"):
+        find_hangs(empty, empty, empty, ROLES.to_frame().lazy(), HangParams())
+
+
+MIXED = [
+    *(wait(rank, 5, source=f"{rank}.log") for rank in range(6)),
+    rest(6, 4),
+    rest(7, 4),
+    wait(7, 3, group="tp", group_ranks=[6, 7]),
+    rest(6, 2, group="tp"),
+]
+
+
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(range(len(MIXED))), twice=st.sets(st.sampled_from(range(len(MIXED)))))
+def test_neither_order_nor_doubled_lines_matter(order: list[int], twice: set[int]) -> None:
+    """The verdict is the same for any order of the rows, and when some come twice."""
+    rows = [MIXED[at] for at in order] + [MIXED[at] for at in sorted(twice)]
+    assert judge(rows) == judge(MIXED)
+
+
+@settings(max_examples=15, deadline=None)
+@given(late=st.sets(st.integers(0, 9), min_size=1, max_size=9), share=st.floats(0.1, 0.9))
+def test_a_stricter_share_never_names_more(late: set[int], share: float) -> None:
+    """Lowering the share of suspects can only take names away."""
+    rows = [rest(rank, 4) if rank in late else wait(rank, 5) for rank in range(10)]
+    named = [
+        {
+            v.subject.rank
+            for v in judge(rows, params=HangParams(max_suspect_share=one))
+            if v.kind == "hang"
+        }
+        for one in (share / 2, share)
+    ]
+    assert named[0] - {None} <= named[1] - {None}
+
+
+def test_verdicts_have_the_schema() -> None:
+    """What comes out is a frame of verdicts, even if empty."""
+    lazy = [frame([], schema).lazy() for schema in (STEPS, COLLECTIVES, EVENTS, ROLES)]
+    assert find_hangs(*lazy, HangParams()).schema == VERDICTS
