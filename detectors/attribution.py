@@ -128,9 +128,9 @@ def _with_jobs(verdicts: list[Verdict]) -> list[Verdict]:
     named += [one for one in verdicts if one.kind == "congestion" and one.level == "job"]
     jobs = [one for one in verdicts if one.kind == "group_slow" and one.level == "job"]
     kept = [one for one in verdicts if one not in jobs]
-    by_cause: dict[tuple[str | None, tuple[str, ...]], list[Verdict]] = {}
+    by_cause: dict[tuple[str | None, tuple[Verdict, ...]], list[Verdict]] = {}
     for job in jobs:
-        causes = tuple(one.subject.phrase() for one in named if _explains(one, job))
+        causes = tuple(one for one in named if _explains(one, job))
         by_cause.setdefault((job.subject.run, causes), []).append(job)
     for (_, causes), spells in by_cause.items():
         kept += [_caused(spells, causes)] if causes else [_unexplained(one) for one in spells]
@@ -142,10 +142,10 @@ def _explains(named: Verdict, job: Verdict) -> bool:
     return same_run and overlap(named, job)
 
 
-def _caused(spells: list[Verdict], causes: Sequence[str]) -> Verdict:
+def _caused(spells: list[Verdict], culprits: Sequence[Verdict]) -> Verdict:
     """Return one verdict for all the spells in which the same culprits slowed the job."""
     first, last = spells[0], spells[-1]
-    names = ", ".join(dict.fromkeys(causes))
+    names = ", ".join(dict.fromkeys(one.subject.phrase() for one in culprits))
     what = f"{names} was slow at the same time"
     return replace(
         first,
@@ -154,7 +154,7 @@ def _caused(spells: list[Verdict], causes: Sequence[str]) -> Verdict:
         cleared=last.cleared,
         cleared_step=last.cleared_step,
         evidence=(*first.evidence, Evidence(source="attribution", time=first.onset, what=what)),
-        action=f"act on {names}",
+        action=next((one.action for one in culprits if one.action), None),
     )
 
 

@@ -7,7 +7,7 @@ A verdict depends on its inputs and parameters alone.
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import polars as pl
 
@@ -80,16 +80,20 @@ class Subject:
         return {name: value for name, value in pairs if value is not None}
 
     def phrase(self) -> str:
-        """Return the subject as words for a page, such as `rank 5 on hx8-001`."""
-        named = self.known()
-        words = [f"{name} {named[name]}" for name in _SPOKEN if name in named]
-        text = ", ".join(words)
-        if self.host and not self.link:
-            text = f"{text} on {self.host}" if text else self.host
-        return text or self.link or self.group or (f"run {self.run}" if self.run else "unnamed")
-
-
-_SPOKEN: Final = ("gpu", "rank", "worker", "dp", "pp", "link", "rack")
+        """Return the subject as words for a page, such as `gpu 4 (rank 116) on hx8-015`."""
+        if self.link:
+            return f"link {self.link}"
+        rank = None if self.rank is None else f"rank {self.rank}"
+        name = rank if self.gpu is None else f"gpu {self.gpu}" + (f" ({rank})" if rank else "")
+        if name is None and self.worker is None and self.device:
+            name = self.device
+        if self.host:
+            return f"{name} on {self.host}" if name else self.host
+        if self.worker is not None:
+            return f"worker {self.worker}"
+        if name is None and self.pp is not None:
+            name = f"stage {self.pp}"
+        return name or self.group or (f"run {self.run}" if self.run else "unnamed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,18 +218,19 @@ _ORDER: Final[dict[str, int]] = {
 }
 
 
-def _sort_key(verdict: Verdict) -> tuple[int, float, str, str, int]:
+def _sort_key(verdict: Verdict) -> tuple[int, bool, float, str, str, int]:
     onset = verdict.onset.timestamp() if verdict.onset else 0.0
     known = verdict.subject.known()
     parts = "|".join(
         f"{name}={value:>12}" if isinstance(value, int) else f"{name}={value}"
         for name, value in known.items()
     )
-    return _ORDER[verdict.kind], onset, verdict.level, parts, verdict.onset_step or 0
+    whole = verdict.level == "job"
+    return _ORDER[verdict.kind], whole, onset, verdict.level, parts, verdict.onset_step or 0
 
 
 def sort_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Return verdicts in reading order: gravest kind first, then onset, then subject."""
+    """Return verdicts in reading order: gravest kind first, culprits before jobs, then onset."""
     return sorted(verdicts, key=_sort_key)
 
 
@@ -253,18 +258,18 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> pl.DataFrame:
 
 def verdicts_of(frame: pl.DataFrame) -> list[Verdict]:
     """Return the verdicts of a `VERDICTS` frame, one a row, in its order."""
-    return [
-        Verdict(
-            **{
-                **row,
-                "subject": Subject(**row["subject"]),
-                "evidence": tuple(Evidence(**seen) for seen in row["evidence"]),
-                "victims": tuple(row["victims"]),
-                "alternatives": tuple(row["alternatives"]),
-            }
-        )
-        for row in frame.iter_rows(named=True)
-    ]
+    return [_verdict_of(row) for row in frame.iter_rows(named=True)]
+
+
+def _verdict_of(row: dict[str, Any]) -> Verdict:
+    told: dict[str, Any] = {
+        **row,
+        "subject": Subject(**row["subject"]),
+        "evidence": tuple(Evidence(**seen) for seen in row["evidence"]),
+        "victims": tuple(row["victims"]),
+        "alternatives": tuple(row["alternatives"]),
+    }
+    return Verdict(**told)
 
 
 def verdict_json(verdict: Verdict) -> dict[str, object]:

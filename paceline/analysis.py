@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, cast
 
 import polars as pl
@@ -18,8 +18,6 @@ from slo.growth import BurnParams
 from slo.losses import run_sizes
 from slo.objectives import Objective
 from slo.openslo import load_library
-
-_NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _TIMED: Final = (
     ("steps", "end_time"),
@@ -57,14 +55,14 @@ class Analysis:
         verdicts: Findings, in reading order.
         replay: Judged steps, burn rates and firings.
         incidents: One a fault: pages first.
-        as_of: End of the data; the epoch when no source has a clock.
+        as_of: End of the data; null when no source has a clock.
     """
 
     reading: Reading
     verdicts: list[Verdict]
     replay: BurnReplay
     incidents: list[Incident]
-    as_of: datetime
+    as_of: datetime | None
 
 
 def analyze(
@@ -91,10 +89,10 @@ def analyze(
     )
 
 
-def end_of_data(reading: Reading) -> datetime:
-    """Return the newest time of any source; the epoch when none has a clock."""
+def end_of_data(reading: Reading) -> datetime | None:
+    """Return the newest time of any source; null when none has a clock."""
     times = [cast("datetime | None", reading.frame(name)[at].max()) for name, at in _TIMED]
-    return max((time for time in times if time is not None), default=_NO_TIME)
+    return max((time for time in times if time is not None), default=None)
 
 
 def analysis_json(analysis: Analysis) -> dict[str, object]:

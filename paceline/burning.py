@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from math import ceil
 from typing import Final
 
 import polars as pl
@@ -79,7 +80,7 @@ def _grid(events: pl.DataFrame, scrape_seconds: float) -> pl.Series:
         return empty
     first, last = span.cast(pl.Int64).min(), span.cast(pl.Int64).max()
     start, stop = int(str(first)), int(str(last))
-    width = max(scrape_seconds, (stop - start) / 1e6 / MAX_EVALUATIONS)
-    step = int(timedelta(seconds=width) / timedelta(microseconds=1))
+    scrapes = ceil((stop - start) / 1e6 / scrape_seconds / MAX_EVALUATIONS)
+    step = max(1, scrapes) * int(timedelta(seconds=scrape_seconds) / timedelta(microseconds=1))
     at = pl.int_range(start // step * step, stop + step, step, eager=True)
     return at.cast(TIME).alias("time")

@@ -75,10 +75,9 @@ def _contents(analysis: Analysis, title: str, notes: Sequence[str]) -> ReportCon
     steps = clean_steps(reading.steps.lazy(), CleaningParams())
     paces = rank_paces(steps, roles).collect()
     traced = traced_paces(reading.ops.lazy()).collect()
-    has_clock = analysis.as_of.timestamp() > 0
     return ReportContents(
         title=title,
-        now=analysis.as_of if has_clock else None,
+        now=analysis.as_of,
         verdicts=analysis.verdicts,
         incidents=analysis.incidents,
         events=analysis.replay.events,

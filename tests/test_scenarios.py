@@ -1,7 +1,7 @@
 """The main job on simulated clusters of 64 GPUs: who is named, when, and who never is."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -88,8 +88,6 @@ def test_throttled_gpu_in_time(run: Run, seed: int) -> None:
 
 
 def _after(truth: Truth, minutes: int) -> str:
-    from datetime import datetime
-
     return rfc3339(datetime.fromisoformat(str(truth.onset)) + timedelta(minutes=minutes))
 
 
