@@ -15,6 +15,7 @@ from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.links import LinkParams, find_link_faults
+from detectors.numerical import find_numerical
 from detectors.paces import rank_paces, traced_paces
 from detectors.pauses import job_paces
 from detectors.placing import rank_roles
@@ -62,6 +63,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("hangs", lambda v, p: find_hangs(v.steps, v.collectives, v.events, v.roles, p.hangs)),
     ("links", lambda v, p: find_link_faults(v.samples, v.links, p.links)),
     ("congestion", lambda v, p: find_congestion(v.samples, p.congestion)),
+    ("numerical", lambda v, _: find_numerical(v.steps)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
 )
 """Every detector: adding one is one line here."""

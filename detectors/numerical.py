@@ -1,0 +1,67 @@
+"""Find steps whose numbers are none: NaN or infinite loss and gradient norm, and losses left out.
+
+Source: progress reference, sections 1.2 and 5: Megatron prints no loss that is NaN, so its absence
+beside printed neighbours is the sign; a loss of exactly 0 beside a gradient norm that is NaN is a
+collapse, not a success. fp16 runs skip steps while their loss scale falls; that is warm-up.
+"""
+
+from typing import Any, Final
+
+import polars as pl
+
+from collectors.frames import STEPS, require
+from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+
+_JOB: Final = ("run", "attempt")
+
+
+def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
+    """Return the runs whose loss or gradient norm stopped being a number.
+
+    Args:
+        steps: `STEPS`; a null loss was not told and is no finding, unless `loss_state` says that
+            the source leaves out what is no number.
+
+    Returns:
+        `VERDICTS` of kind numerical at level job, one row a run and attempt, from the first such
+        step. Partition key: run and attempt.
+    """
+    no_number = [
+        (pl.col(name).is_nan() | pl.col(name).is_infinite()).fill_null(value=False)
+        for name in ("loss", "grad_norm")
+    ]
+    left_out = (pl.col("loss_state") == "not_printed").fill_null(value=False)
+    rows = (
+        steps.pipe(require, STEPS)
+        .filter(*[pl.any_horizontal(*no_number, left_out)])
+        .sort(*_JOB, "step", "rank", "end_time", nulls_last=True)
+        .group_by(_JOB, maintain_order=True)
+        .agg(
+            pl.col("step").n_unique().alias("steps"),
+            pl.col("step", "end_time", "rank", "loss", "grad_norm", "source").first(),
+            left_out.first().alias("left_out"),
+        )
+        .collect()
+    )
+    return verdict_frame(_verdict(row) for row in rows.iter_rows(named=True))
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    loss = "not printed" if row["left_out"] else row["loss"]
+    what = (
+        f"loss {loss}, gradient norm {row['grad_norm']} at step {row['step']}; "
+        f"{row['steps']} such steps in all"
+    )
+    return Verdict(
+        kind="numerical",
+        level="job",
+        subject=Subject(run=row["run"], attempt=row["attempt"]),
+        onset=row["end_time"],
+        detected=row["end_time"],
+        onset_step=row["step"],
+        cause="collapsed" if row["loss"] == 0.0 else "not_a_number",
+        confidence="high",
+        evidence=(Evidence(source=row["source"] or "steps", time=row["end_time"], what=what),),
+        action="stop the run and restore the last checkpoint before this step",
+        needed="cross-replica checksums tell a sick GPU from a diverging model",
+    )
