@@ -1,242 +1,350 @@
-"""Tracebacks and launchers: what ended a process, whose it was, and who only fell with it."""
+"""What ended a job, from events and steps."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from collectors.envelope import read_lines
-from collectors.launchers import read_launchers
-from collectors.line_reading import LineReading
-from collectors.sniffing import ReadOptions
-from collectors.tracebacks import read_tracebacks
+from collectors.frames import EVENTS, STEPS, SchemaError
+from detectors.crashes import CrashParams, find_crashes
+from detectors.placing import ROLES
+from detectors.verdicts import Verdict, verdicts_of
 
-OPTIONS = ReadOptions(year=2026)
-
-
-def traced(text: str) -> LineReading:
-    """Return what the traceback dialect makes of a text."""
-    return read_tracebacks(read_lines(text.encode()), OPTIONS)
+START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)
+HOSTS = ("a1", "a1", "b1", "b1", "c1", "c1", "d1", "d1")
 
 
-def launched(text: str) -> LineReading:
-    """Return what the launcher dialect makes of a text."""
-    return read_launchers(read_lines(text.encode()), OPTIONS)
+def event(
+    kind: str, code: str | None, rank: int | None, at: float | None, **more: Any
+) -> dict[str, Any]:
+    """An event of a rank, so many seconds after the start."""
+    time = None if at is None else START + timedelta(seconds=at)
+    row = {"kind": kind, "code": code, "rank": rank, "time": time, "run": "R", "source": "job.log"}
+    return row | more
 
 
-def events(reading: LineReading, *columns: str) -> list[tuple[Any, ...]]:
-    """Return columns of a reading's events."""
-    return reading.reading.events.select(columns).rows()
+def oom(rank: int | None, at: float | None, **more: Any) -> dict[str, Any]:
+    """A rank that runs out of GPU memory."""
+    return event("oom", "out of memory", rank, at, **more)
+
+
+def lost(rank: int, at: float | None) -> dict[str, Any]:
+    """A rank that loses its peers."""
+    return event("comm_error", "peer_closed", rank, at)
+
+
+def step_rows(count: int, attempt: int = 0, first: float = 0.0) -> list[dict[str, Any]]:
+    """Steps of ten seconds."""
+    return [
+        {
+            "run": "R",
+            "attempt": attempt,
+            "step": at,
+            "end_time": START + timedelta(seconds=first + 10 * at),
+        }
+        for at in range(count)
+    ]
+
+
+def judge(
+    events: list[dict[str, Any]],
+    steps: list[dict[str, Any]] | None = None,
+    params: CrashParams | None = None,
+) -> list[Verdict]:
+    """The verdicts on a job of four hosts with two ranks each."""
+    rows = [
+        {"run": "R", "rank": rank, "host": host, "index": rank % 2}
+        for rank, host in enumerate(HOSTS)
+    ]
+    return verdicts_of(
+        find_crashes(
+            pl.DataFrame(events, schema=EVENTS).lazy(),
+            pl.DataFrame(steps or [], schema=STEPS).lazy(),
+            pl.DataFrame(rows, schema=ROLES).lazy(),
+            params or CrashParams(),
+        )
+    )
+
+
+def who(verdict: Verdict) -> str:
+    """The subject's fields but the run, in their order."""
+    known = verdict.subject.known().items()
+    return " ".join(f"{name}={value}" for name, value in known if name != "run")
+
+
+def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]:
+    """Kind, level, subject, cause and confidence of verdicts."""
+    return [(v.kind, v.level, who(v), v.cause, v.confidence) for v in verdicts]
 
 
 @pytest.mark.parametrize(
-    ("last", "expected"),
+    ("events", "expected"),
     [
-        pytest.param("ValueError: bad", ("traceback", "ValueError", None), id="any exception"),
-        pytest.param("KeyError", ("traceback", "KeyError", None), id="one without a message"),
+        pytest.param([], [], id="no event is no crash"),
         pytest.param(
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
-            ("oom", "out of memory", None),
-            id="memory of a GPU",
+            [lost(0, 1.0), lost(1, 2.0), event("process_exit", "-15", 2, 3.0)],
+            [],
+            id="a cascade without a first fault accuses nobody",
         ),
         pytest.param(
-            "RuntimeError: CUDA error: device-side assert triggered",
-            ("cuda_error", "device-side assert triggered", None),
-            id="a GPU's own fault",
+            [oom(5, 10.0), lost(0, 9.0), event("process_exit", "-6", 1, 8.0)],
+            [("crash", "rank", "host=c1 rank=5 gpu=1", "oom", "high")],
+            id="the fault counts, not who complains first",
         ),
         pytest.param(
-            "RuntimeError: [/x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 15000ms "
-            "for recv operation to complete",
-            ("comm_error", "timeout", None),
-            id="a rank that waited in vain",
+            [event("traceback", "ValueError", 3, 10.0), event("traceback", "KeyError", 6, 300.0)],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "ValueError", "high")],
+            id="across hosts the clearly earlier one is first",
         ),
         pytest.param(
-            "RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
-            "[127.0.0.1]:21942. This is typically caused by a remote worker crashing.",
-            ("comm_error", "peer_closed", "127.0.0.1"),
-            id="a rank whose peer is gone",
+            [event("traceback", "ValueError", 3, 10.0), event("traceback", "KeyError", 6, 30.0)],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "ValueError", "medium")],
+            id="within a minute the order of two clocks is less sure",
         ),
         pytest.param(
-            "RuntimeError: Rank 3 failed to pass monitoredBarrier in 30000 ms",
-            ("comm_error", "barrier", "3"),
-            id="a barrier names who is missing",
+            [event("traceback", "ValueError", 3, 10.0), event("traceback", "KeyError", 6, 11.0)],
+            [("unknown", "job", "", "ValueError", "low")],
+            id="within the skew of their clocks none is first",
         ),
         pytest.param(
-            "torch.distributed.DistBackendError: NCCL error in: x, unhandled system error",
-            ("comm_error", "backend", None),
-            id="the backend",
+            [event("traceback", "ValueError", 3, 10.0), oom(6, 11.0)],
+            [("crash", "rank", "host=d1 rank=6 gpu=0", "oom", "medium")],
+            id="without order a device's own error is more telling than an exception",
         ),
-        pytest.param("KeyboardInterrupt", ("signal", "SIGINT", None), id="an operator"),
+        pytest.param(
+            [event("traceback", "ValueError", 3, 10.0), event("traceback", "KeyError", 2, 10.1)],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "ValueError", "high")],
+            id="within a host the order is that of its clock",
+        ),
+        pytest.param(
+            [oom(rank, 10.0) for rank in range(8)],
+            [("crash", "job", "", "oom", "medium")],
+            id="the same fault on most hosts is the job's",
+        ),
+        pytest.param(
+            [event("traceback", "ValueError", None, None), event("traceback", "KeyError", 6, 1.0)],
+            [("unknown", "job", "", "KeyError", "low")],
+            id="a fault without a clock has no order",
+        ),
+        pytest.param(
+            [
+                event("traceback", "ValueError", 3, None),
+                event("process_exit", "1", 3, 10.0),
+                event("traceback", "KeyError", 6, 300.0),
+            ],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "ValueError", "high")],
+            id="a fault without a clock has the time of its process' exit",
+        ),
+        pytest.param(
+            [event("xid", "79", None, 5.0, host="c1", device="0", device_kind="gpu")],
+            [("crash", "gpu", "host=c1 rank=4 gpu=0", "xid_79", "high")],
+            id="a GPU that fell off the bus",
+        ),
+        pytest.param(
+            [event("xid", "31", None, 5.0, host="c1", device="0", device_kind="gpu")],
+            [],
+            id="an application's own Xid ends nothing by itself",
+        ),
+        pytest.param(
+            [
+                event(
+                    "cuda_error",
+                    "unspecified launch failure",
+                    None,
+                    5.0,
+                    host="z9",
+                    device="0000:9b:00.0",
+                    device_kind="gpu",
+                )
+            ],
+            [("crash", "gpu", "host=z9 device=0000:9b:00.0", "cuda_error", "high")],
+            id="a GPU known by its address",
+        ),
+        pytest.param(
+            [
+                event("process_exit", "-9", 3, 10.0),
+                event("oom_kill", "1", None, 10.0, host=None),
+            ],
+            [("crash", "host", "host=b1", "host_oom", "high")],
+            id="a memory kill without a host is that of the process killed",
+        ),
+        pytest.param(
+            [event("process_exit", "-11", 3, 10.0), lost(0, 11.0)],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "segfault", "high")],
+            id="a segmentation fault leads",
+        ),
+        pytest.param(
+            [event("process_exit", "1", 3, 10.0), event("process_exit", "1", 6, 90.0)],
+            [("crash", "rank", "host=b1 rank=3 gpu=1", "exit_1", "medium")],
+            id="a bare exit code is a weak lead",
+        ),
+        pytest.param(
+            [event("process_exit", "1", 3, 5.0), event("traceback", "KeyError", 6, 10.0)],
+            [("crash", "rank", "host=d1 rank=6 gpu=0", "KeyError", "high")],
+            id="an exception tells more than another's exit code",
+        ),
+        pytest.param(
+            [event("process_exit", "-6", 3, 10.0), lost(0, 11.0)],
+            [],
+            id="an abort among complaints is a victim",
+        ),
+        pytest.param(
+            [event("process_exit", "-9", rank, None) for rank in range(8)] + [lost(0, 1.0)],
+            [],
+            id="kills without a clock, of all, are the clearing away",
+        ),
+        pytest.param(
+            [event("dump_signal", "first", 0, 5.0), event("process_exit", "-9", 3, 60.0)],
+            [],
+            id="a kill after a hang only ended it",
+        ),
+        pytest.param(
+            [
+                event("traceback", "ChildFailedError", None, 5.0),
+                event("traceback", "UserWarning", 1, 5.0),
+            ],
+            [],
+            id="an agent's summary and a warning are no faults",
+        ),
+        pytest.param(
+            [event("traceback", "RuntimeError", 2, 5.0, message="NCCL communicator was aborted")],
+            [],
+            id="an exception that repeats another's end is none",
+        ),
+        pytest.param(
+            [event("signal", "SIGSEGV", 2, 5.0)],
+            [("crash", "rank", "host=b1 rank=2 gpu=0", "segfault", "high")],
+            id="a signal of the process' own",
+        ),
+        pytest.param(
+            [event("signal", "SIGINT", None, 5.0, host="b1"), lost(0, 6.0)],
+            [("crash", "host", "host=b1", "operator", "high")],
+            id="an interrupt on one host is an operator's",
+        ),
+        pytest.param(
+            [event("signal", "SIGTERM", None, 5.0, host=host) for host in ("a1", "b1", "c1")],
+            [("crash", "job", "", "operator", "medium")],
+            id="the same signal on most hosts is the whole job's",
+        ),
+        pytest.param(
+            [oom(5, 10.0), event("signal", "SIGTERM", None, 200.0, host="a1")],
+            [("crash", "rank", "host=c1 rank=5 gpu=1", "oom", "high")],
+            id="a signal after a fault clears it away",
+        ),
+        pytest.param(
+            [event("job_cancelled", None, None, 5.0, host="a1")],
+            [("crash", "job", "", "operator", "high")],
+            id="a cancelled job is its user's",
+        ),
+        pytest.param(
+            [event("job_cancelled", "TIME LIMIT", None, 5.0, host="a1")],
+            [("crash", "job", "", "scheduler", "high")],
+            id="a job out of time is the scheduler's",
+        ),
+        pytest.param(
+            [event("job_cancelled", "NODE FAILURE", None, 5.0, host="a1")],
+            [("crash", "host", "host=a1", "node_failure", "high")],
+            id="a node that the scheduler lost is that node's",
+        ),
+        pytest.param(
+            [event("job_cancelled", None, None, 5.0), event("run_end", "done", None, 1.0)],
+            [],
+            id="what comes after an announced end ends nothing",
+        ),
+        pytest.param(
+            [event("traceback", None, None, None, source=None)],
+            [("crash", "job", "", "exception", "high")],
+            id="a fault of nobody in particular is the job's",
+        ),
     ],
 )
-def test_last_lines(last: str, expected: tuple[str, str, str | None]) -> None:
-    """The last line of a traceback tells its kind, with and without the lines before it."""
-    text = f'Traceback (most recent call last):\n  File "x", line 1\n    call()\n{last}\n'
-    alone = events(traced(last), "kind", "code", "peer")
-    assert (events(traced(text), "kind", "code", "peer"), alone) == ([expected], [expected])
-
-
-def test_ranks_that_crash_at_once() -> None:
-    """Tracebacks that ranks print line by line into one another are told apart."""
-    text = (
-        "[rank0]: Traceback (most recent call last):\n"
-        "[rank1]: Traceback (most recent call last):\n"
-        '[rank0]:   File "x"\n'
-        '[rank1]:   File "x"\n'
-        "[rank1]: ValueError: one\n"
-        "[rank0]: KeyError: zero\n"
-        "[rank0]: after\n"
-    )
-    reading = traced(text)
-    assert (events(reading, "rank", "message", "position"), sorted(reading.claimed)) == (
-        [(0, "KeyError: zero", 1), (1, "ValueError: one", 2)],
-        [0, 1, 2, 3, 4, 5],
-    )
-
-
-def test_a_chain_of_tracebacks() -> None:
-    """Each exception of a chain is an event, and the line that links them is claimed."""
-    text = (
-        'Traceback (most recent call last):\n  File "x"\nValueError: bad\n\n'
-        "During handling of the above exception, another exception occurred:\n\n"
-        'Traceback (most recent call last):\n  File "y"\nKeyError\n'
-    )
-    reading = traced(text)
-    assert (events(reading, "code"), reading.claimed.len()) == (
-        [("ValueError",), ("KeyError",)],
-        7,
-    )
-
-
-def test_a_traceback_cut_short() -> None:
-    """Without its last line a traceback still is an event."""
-    text = 'Traceback (most recent call last):\n  File "x", line 1\n'
-    assert events(traced(text), "kind", "message") == [("traceback", 'File "x", line 1')]
+def test_what_ended_a_job(
+    events: list[dict[str, Any]], expected: list[tuple[str, str, str, str | None, str]]
+) -> None:
+    """The end, its level, its subject, its cause and how sure that is."""
+    assert told(judge(events)) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("steps", "more", "expected"),
     [
+        pytest.param(step_rows(20), [], [], id="training went on: nothing ended"),
+        pytest.param(step_rows(6), [], [5], id="one more step under way is no going on"),
         pytest.param(
-            "E1104 02:11:09.104000 812 torch/distributed/elastic/multiprocessing/api.py:897] "
-            "failed (exitcode: -9) local_rank: 3 (pid: 4415) of binary: /usr/bin/python3",
-            ("process_exit", "-9", None, "3"),
-            id="torchrun's agent",
+            step_rows(6) + step_rows(20, attempt=1, first=600.0),
+            [],
+            [5],
+            id="a new attempt went on",
         ),
         pytest.param(
-            "srun: error: n3: task 5: Exited with exit code 1",
-            ("process_exit", "1", "n3", None),
-            id="srun, an exit code",
+            step_rows(6) + step_rows(20, first=600.0),
+            [event("restart", "2/3", None, 56.0)],
+            [5],
+            id="an announced restart is a new attempt",
         ),
-        pytest.param(
-            "srun: error: n3: tasks 5-7: Segmentation fault (core dumped)",
-            ("process_exit", "-11", "n3", None),
-            id="srun, a signal in words",
-        ),
-        pytest.param(
-            "srun: error: n4: task 5: Aborted",
-            ("process_exit", "-6", "n4", None),
-            id="srun, another",
-        ),
-        pytest.param(
-            "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0",
-            ("oom_kill", "1", None, None),
-            id="memory of a host",
-        ),
-        pytest.param(
-            "slurmstepd: error: *** STEP 77.0 ON n3 CANCELLED AT 2031-02-03T04:05:06 DUE TO TIME "
-            "LIMIT ***",
-            ("job_cancelled", "TIME LIMIT", "n3", None),
-            id="a limit",
-        ),
-        pytest.param(
-            "slurmstepd: error: *** STEP 77.0 ON n3 CANCELLED AT 2031-02-03T04:05:06 ***",
-            ("job_cancelled", None, "n3", None),
-            id="a user",
-        ),
-        pytest.param(
-            "W0203 02:11:09.104000 8 torch/distributed/elastic/agent/server/api.py:704] Received "
-            "Signals.SIGINT death signal, shutting down workers",
-            ("signal", "SIGINT", None, None),
-            id="an operator's signal",
-        ),
-        pytest.param(
-            "Worker group FAILED. 2/3 attempts left; will restart worker group",
-            ("restart", "2/3", None, None),
-            id="a restart after a failure",
-        ),
-        pytest.param(
-            "Detected 1 new nodes from group_rank=0; will restart worker group",
-            ("restart", "1", None, None),
-            id="a restart for a new member",
-        ),
-        pytest.param("  restart_count=1", ("rendezvous", "1", None, None), id="a rendezvous"),
-        pytest.param(
-            "2031-02-03 04:00:00 PULSE: tr is running",
-            ("heartbeat", None, None, None),
-            id="a pulse",
-        ),
-        pytest.param(
-            "Invalidate trace cache @ step 41: expected module 310, but got module 322",
-            ("divergence", None, None, None),
-            id="a control flow of one's own",
-        ),
-        pytest.param(
-            "Fatal Python error: Segmentation fault",
-            ("signal", "-11", None, None),
-            id="Python's last words",
-        ),
-        pytest.param(
-            "srun: Job step aborted: Waiting up to 32 seconds",
-            ("launcher", None, None, None),
-            id="anything else that a launcher says",
-        ),
+        pytest.param([], [], [5], id="no steps are known"),
     ],
 )
-def test_launchers(text: str, expected: tuple[str | None, ...]) -> None:
-    """Each launcher's line has a kind, a code and a place."""
-    assert events(launched(text), "kind", "code", "host", "device") == [expected]
+def test_a_fault_that_training_survived(
+    steps: list[dict[str, Any]], more: list[dict[str, Any]], expected: list[int]
+) -> None:
+    """A fault ended something only if the same attempt did not go on."""
+    found = judge([oom(5, 48.0), *more], steps)
+    assert [v.subject.rank for v in found] == expected
 
 
-def test_a_job_and_its_step_are_cancelled_once() -> None:
-    """The line of the job repeats the line of its step."""
-    tail = "ON n3 CANCELLED AT 2031-02-03T04:05:06 DUE TO PREEMPTION ***"
-    text = f"slurmstepd: error: *** STEP 77.0 {tail}\nslurmstepd: error: *** JOB 77 {tail}\n"
-    found = events(launched(text), "time", "code", "count")
-    assert found == [(datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC), "PREEMPTION", 2)]
+def test_each_attempt_has_its_own_end() -> None:
+    """Two attempts that crash are two verdicts."""
+    steps = step_rows(6) + step_rows(6, attempt=1, first=600.0)
+    found = judge([oom(5, 52.0), event("traceback", "KeyError", 2, 652.0)], steps)
+    assert [(v.subject.rank, v.cause) for v in found] == [(5, "oom"), (2, "KeyError")]
 
 
-TABLE = """============================================================
-train.py FAILED
-------------------------------------------------------------
-Failures:
-[1]:
-  time      : 2031-02-03_04:05:07
-  host      : N3
-  rank      : 9 (local_rank: 1)
-  exitcode  : -6 (pid: 4416)
-  error_file: <N/A>
-  traceback : Signal 6 (SIGABRT) received by PID 4416
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2031-02-03_04:05:06
-  host      : n3
-  rank      : 5 (local_rank: 0)
-  exitcode  : -9 (pid: 4415)
-  error_file: <N/A>
-  traceback : Signal 9 (SIGKILL) received by PID 4415
-============================================================
-"""
+def test_a_job_that_hung_was_merely_cancelled() -> None:
+    """A cancel long after the last step ended a hang, and is no crash."""
+    assert judge([event("job_cancelled", None, None, 3000.0)], step_rows(6)) == []
 
 
-def test_a_table_of_failures() -> None:
-    """Torchrun's table is one event a process, the first observed one marked; all is claimed."""
-    reading = launched(TABLE)
-    columns = ("time", "host", "rank", "device", "code", "severity")
-    second = datetime(2031, 2, 3, 4, 5, 7, tzinfo=UTC)
-    first = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
-    assert (events(reading, *columns), reading.claimed.len()) == (
-        [(second, "n3", 9, "1", "-6", "error"), (first, "n3", 5, "0", "-9", "critical")],
-        len(TABLE.splitlines()),
-    )
+def test_a_verdict_quotes_and_lists() -> None:
+    """The first line is quoted with its place; victims and rivals are listed."""
+    events = [
+        oom(5, 10.0, position=7, message="CUDA out of memory"),
+        event("traceback", "KeyError", 4, 12.0, position=8, message="KeyError: 1"),
+        event("traceback", "KeyError", 2, 30.0, position=9, message="KeyError: 2"),
+        lost(0, 12.0),
+        event("comm_error", "peer_closed", None, 12.0, host="d1"),
+    ]
+    (verdict,) = judge(events)
+    seen = [(one.source, one.what) for one in verdict.evidence]
+    assert seen == [("job.log:7", "CUDA out of memory"), ("job.log:8", "KeyError: 1")]
+    assert verdict.victims == ("rank 0", "d1")
+    assert verdict.alternatives == ("rank 2 on b1",)
+    assert verdict.onset == START + timedelta(seconds=10)
+
+
+def test_another_frame_is_refused() -> None:
+    """A frame that lacks columns is refused at the door."""
+    empty = pl.LazyFrame()
+    with pytest.raises(SchemaError, match="time: wanted"):
+        find_crashes(empty, empty, ROLES.to_frame().lazy(), CrashParams())
+
+
+MIXED = [
+    oom(5, 10.0, position=1),
+    event("traceback", "KeyError", 4, 10.0, position=2),
+    event("traceback", "KeyError", 2, 30.0, position=3),
+    event("process_exit", "1", 5, 20.0, position=4),
+    lost(0, 12.0),
+    event("signal", "SIGTERM", None, 100.0, host="a1"),
+]
+
+
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(range(len(MIXED))), twice=st.sets(st.sampled_from(range(len(MIXED)))))
+def test_neither_order_nor_doubled_lines_matter(order: list[int], twice: set[int]) -> None:
+    """The verdict on who it was is the same for any order, and when some lines come twice."""
+    rows = [MIXED[at] for at in order] + [MIXED[at] for at in sorted(twice)]
+    assert told(judge(rows)) == told(judge(MIXED))
