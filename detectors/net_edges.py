@@ -1,0 +1,67 @@
+"""Who could not reach whom: network completion errors as edges between hosts.
+
+Source: methods of the NCCL and PyTorch reference, sections 4.1 and 12.4. The peer of a completion
+error is named by its bootstrap address; only addresses that one host alone bootstraps over map to
+it, so a bridge's never does.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from collectors.frames import TIME, schema_of
+from collectors.identity import short_hosts
+
+FLUSHED: Final = "5"
+"""Status of a request flushed after an earlier error on its queue pair: never first evidence."""
+
+EDGES: Final = schema_of(
+    {
+        "run": pl.String,
+        "host": pl.String,
+        "peer": pl.String,
+        "status": pl.String,
+        "nic": pl.String,
+        "named": pl.Boolean,
+        "time": TIME,
+        "source": pl.String,
+        "position": pl.Int64,
+        "message": pl.String,
+    }
+)
+"""One row a reporting host, peer and status: its first such error. `named` tells that the peer is a
+known host, else it is an address; null `peer` is not said. `nic` is the reporter's."""
+
+_KEY: Final = ("run", "host", "peer", "status")
+
+
+def net_edges(events: pl.LazyFrame) -> pl.DataFrame:
+    """Return `EDGES`, by run, host and peer.
+
+    Args:
+        events: `EVENTS` with run and host; `net_error` tells errors, `oob_address` who has which
+            address. Errors whose reporter is not known are left out.
+    """
+    known = events.select("host").drop_nulls().unique().collect()["host"]
+    address = pl.col("peer").str.to_lowercase().str.replace(r"%.*$", "")
+    bare = address.str.strip_chars("[]").str.replace(r"^::ffff:", "")
+    owners = (
+        events.filter(pl.col("kind") == "oob_address")
+        .drop_nulls(["host", "peer"])
+        .group_by(bare.alias("address"))
+        .agg(pl.col("host").n_unique().alias("owners"), pl.col("host").min().alias("owner"))
+        .filter(pl.col("owners") == 1)
+    )
+    errors = events.filter(pl.col("kind") == "net_error").drop_nulls("host")
+    return (
+        errors.with_columns(address=bare)
+        .join(owners, on="address", how="left")
+        .with_columns(peer=pl.coalesce("owner", short_hosts(pl.col("address"), known)))
+        .rename({"code": "status", "device": "nic"})
+        .sort(*_KEY, "time", "source", "position", nulls_last=True)
+        .group_by(_KEY, maintain_order=True)
+        .agg(pl.col("nic", "time", "source", "position", "message").first())
+        .with_columns(named=pl.col("peer").is_in(known.implode()))
+        .select(EDGES.names())
+        .collect()
+    )
