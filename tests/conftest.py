@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import requests
+from hypothesis import settings
 
 from collectors.dialects import read_file
 from collectors.readings import Reading, join_readings
@@ -23,6 +24,10 @@ from detectors.hangs import HangParams, find_hangs
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.placing import rank_roles
 from detectors.verdicts import Verdict, verdicts_of
+
+# A busy machine must not fail a property, and CI must fail on the same examples as we do.
+settings.register_profile("paceline", deadline=None, derandomize=True)
+settings.load_profile("paceline")
 
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 START_SECONDS = 30.0
