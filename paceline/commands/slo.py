@@ -1,0 +1,130 @@
+"""`paceline slo`: objectives in; Prometheus rules and their promtool tests out."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slo.lints import Lint, LintParams, lint_windows
+from slo.objectives import Objective
+from slo.openslo import load_library, load_objectives
+from slo.rule_tests import burn_rule_tests
+from slo.rules import burn_rules
+
+app = typer.Typer(
+    help="Objectives: make Prometheus rules from them.", no_args_is_help=True, add_completion=False
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Objectives: make Prometheus rules from them."""
+
+
+@app.command()
+def rules(
+    objective: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OBJECTIVE.yml",
+            help="OpenSLO v1 file; several documents are several objectives. "
+            "Default: the training-steps objective that comes with Paceline.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write rule and test files to; without it, rules are printed."),
+    ] = None,
+    *,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit 1 if the files in --out are not up to date."
+        ),
+    ] = False,
+) -> None:
+    """Make Prometheus rules, and promtool tests for them, from OpenSLO objectives.
+
+    Example: paceline slo rules my-objective.yml --out rules/
+
+    Exit 0: made, or up to date. 1: --check found a difference. 2: a bad document or argument.
+    """
+    if check and out is None:
+        raise _refused("wanted --out DIR beside --check, found none; name the folder to check")
+    try:
+        objectives = load_library() if objective is None else load_objectives(objective)
+        files = {name: text for each in objectives for name, text in _files(each).items()}
+    except (OSError, ValueError) as error:
+        # Every refusal of a document is one of these, and its message already says the way out.
+        raise _refused(str(error)) from error
+    for each in objectives:
+        _print_lints(each)
+    if out is None:
+        _print_rules(objectives)
+    elif check:
+        _compare(out, files)
+    else:
+        _write(out, files)
+
+
+def _files(objective: Objective) -> dict[str, str]:
+    """Return the text of each file of an objective, by name."""
+    name = f"{objective.name}.rules.yml"
+    return {
+        name: burn_rules(objective),
+        f"{objective.name}.rules.test.yml": burn_rule_tests(objective, rules_file=name),
+    }
+
+
+def _refused(message: str) -> typer.Exit:
+    """Return the exit for a bad argument, after one line that says why."""
+    typer.echo(f"paceline slo rules: {message}", err=True)
+    return typer.Exit(2)
+
+
+def _print_lints(objective: Objective) -> None:
+    """Print what is doubtful about an objective, beside the output and not in it."""
+    lints: list[Lint] = lint_windows(
+        objective.windows,
+        target_percent=objective.target_percent,
+        period_seconds=objective.period_seconds,
+        params=LintParams(),
+    )
+    for lint in lints:
+        typer.echo(f"{lint.level}: {objective.name}: {lint.text}", err=True)
+
+
+def _print_rules(objectives: list[Objective]) -> None:
+    """Print the rules of a single objective: Prometheus would read no second document."""
+    if len(objectives) > 1:
+        names = ", ".join(each.name for each in objectives)
+        raise _refused(
+            f"wanted --out DIR for several objectives ({names}): Prometheus reads only the first "
+            "document of a file"
+        )
+    typer.echo(burn_rules(objectives[0]), nl=False)
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    """Write the files and print their paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            typer.echo(str(folder / name))
+    except OSError as error:
+        raise _refused(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _compare(folder: Path, files: dict[str, str]) -> None:
+    """Exit 1 when a file in the folder is not what would be written."""
+    stale = [
+        folder / name
+        for name, text in files.items()
+        if not (folder / name).is_file() or (folder / name).read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        typer.echo(f"not up to date: {path}; run `paceline slo rules --out {folder}`", err=True)
+    if stale:
+        raise typer.Exit(1)
