@@ -128,7 +128,7 @@ def test_both_windows() -> None:
 
 
 def test_no_traffic() -> None:
-    """Case 47's other side: no events in the long window, no row; in the short one, nulls."""
+    """No events in the long window is no row; none in the short one is null there."""
     scraped = series(*((60 * n, 0, min(n, 30)) for n in range(200)))
     found = burn_rates(scraped, PAGE, seconds(3600, 9000), PRODUCT)
 
