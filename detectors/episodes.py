@@ -180,12 +180,9 @@ def _reference(values: Floats, bounds: list[int], params: EpisodeParams) -> tupl
     """
     spans = list(pairwise(bounds))
     spans.sort(key=lambda span: (abs(float(np.median(values[span[0] : span[1]]))), span[0]))
-    taken: list[Floats] = []
-    for start, stop in spans:
-        taken.append(values[start:stop])
-        if sum(part.size for part in taken) >= min(params.min_reference_ticks, values.size):
-            break
-    level = float(np.median(np.concatenate(taken)))
+    sizes = np.cumsum([stop - start for start, stop in spans])
+    enough = int(np.searchsorted(sizes, min(params.min_reference_ticks, values.size))) + 1
+    level = float(np.median(np.concatenate([values[at:to] for at, to in spans[:enough]])))
     return (0.0, True) if level >= log(params.min_level) else (level, False)
 
 

@@ -27,6 +27,9 @@ LINE_ERRORS: Final[dict[str, float]] = {
 the InfiniBand specification's 1e-12; recoveries: 5 a minute; integrity errors: any. Sources: IBTA
 guidance and thresholds as NVSentinel's configuration states them."""
 
+MIN_PORTS: Final = 4
+"""Ports of a kind below which their median is no yardstick: it may be the dirty port's own."""
+
 SUPPORTING: Final = ("receive_errors_total", "crc_errors_total", "link_error_recoveries_total")
 """Counters that rise with a dirty line; they raise confidence and never accuse by themselves."""
 
@@ -80,11 +83,11 @@ def _bad_bins(growth: pl.DataFrame, params: LinkParams) -> pl.DataFrame:
     )
     peers = ["device_kind", "signal", "bin"]
     rated = growth.join(limits, on="signal").with_columns(
-        usual=pl.col("rate").median().over(peers),
+        usual=pl.when(pl.len().over(peers) >= MIN_PORTS).then(pl.col("rate").median().over(peers)),
         hourly=pl.col("rate") * 3600.0,
     )
     is_bad = (pl.col("hourly") > pl.col("limit")) & (
-        pl.col("rate") > pl.col("usual") * params.min_peer_ratio
+        pl.col("rate") > pl.col("usual").fill_null(0.0) * params.min_peer_ratio
     )
     return (
         rated.with_columns(bad=is_bad)

@@ -96,7 +96,7 @@ def _token_effect() -> pl.Expr:
     pace = (pl.col("pace_seconds") / pl.col("pace_seconds").median().over([*attempt, "step"])).log()
     known = pl.when(pace.is_finite())
     here, there = known.then(tokens), known.then(pace)
-    spread = here.var().over(attempt)
+    spread = here.var(ddof=0).over(attempt)
     shared = (here * there).mean().over(attempt) - here.mean().over(attempt) * there.mean().over(
         attempt
     )

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,6 +32,7 @@ def looped_cusum(line: Floats, reference: float, threshold: float) -> tuple[int,
     return -1, -1
 
 
+@settings(deadline=None)
 @given(arrays(np.float64, (3, 25), elements=SCORES))
 def test_cusum_alarms(scores: Floats) -> None:
     """All series side by side alarm as each would alone."""
@@ -41,6 +42,7 @@ def test_cusum_alarms(scores: Floats) -> None:
     assert list(zip(found.at.tolist(), found.since.tolist(), strict=True)) == expected
 
 
+@settings(deadline=None)
 @given(arrays(np.float64, (2, 25), elements=SCORES))
 def test_stricter_threshold(scores: Floats) -> None:
     """A higher threshold never alarms earlier or more."""
@@ -65,6 +67,7 @@ def test_segment_bounds() -> None:
     assert segment_bounds(noise[:5], penalty=1.0, min_ticks=4) == [0, 5]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=9),
     st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=9),

@@ -238,3 +238,44 @@ def test_mutations(seed: int) -> None:
     found = find_slow_devices(pl.concat([rows, rows.head(5000)]).lazy(), DeviceParams())
 
     assert [row["subject"]["device"] for row in found.to_dicts()] == [f"GPU-{SICK:03d}"]
+
+
+def latencies(disks: int, factor: float) -> pl.DataFrame:
+    """Latency of the disks of one host; the first slows half way."""
+    rng = np.random.default_rng(11)
+    values = 0.01 * (1.0 + 0.05 * rng.standard_normal((disks, TICKS)))
+    values[0, 120:] *= factor
+    base = int(START.timestamp() * 1e6)
+    return conform(
+        pl.LazyFrame(
+            {
+                "time": pl.Series(np.tile(base + np.arange(TICKS) * 15_000_000, disks)).cast(TIME),
+                "host": "h1",
+                "device_kind": "disk",
+                "device": np.repeat([f"disk{at}" for at in range(disks)], TICKS),
+                "signal": "latency_seconds",
+                "value": values.ravel(),
+            }
+        ),
+        SAMPLES,
+    ).collect()
+
+
+@pytest.mark.parametrize(
+    ("disks", "confidence"),
+    [pytest.param(12, "medium", id="many peers"), pytest.param(3, "low", id="two peers")],
+)
+def test_slow_disk(disks: int, confidence: str) -> None:
+    """A disk is compared with the disks of its host, and with few of them said with doubt."""
+    found = find_slow_devices(latencies(disks, 1.6).lazy(), DeviceParams()).to_dicts()
+
+    assert [
+        (row["kind"], row["subject"]["device"], row["confidence"], row["peers"]) for row in found
+    ] == [("slow", "disk0", confidence, "devices of h1")]
+
+
+def test_values_that_are_not_positive() -> None:
+    """A latency of zero is no reading."""
+    dead = latencies(4, 1.0).with_columns(value=pl.lit(0.0))
+
+    assert find_slow_devices(dead.lazy(), DeviceParams()).is_empty()

@@ -1,6 +1,6 @@
 """False-discovery rates against the definition."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.multiplicity import discovery_rates
@@ -15,6 +15,7 @@ def rejected(p_values: list[float], tests: int, rate: float) -> set[int]:
     return set(order[:last])
 
 
+@settings(deadline=None)
 @given(CHANCES, st.integers(0, 100), st.sampled_from([0.01, 0.05, 0.3]))
 def test_discovery_rates(p_values: list[float], more: int, rate: float) -> None:
     """A finding's rate is at most q exactly if the rule at q rejects it."""

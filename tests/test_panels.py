@@ -2,7 +2,7 @@
 
 import numpy as np
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.panels import Panel, build_panel, group_sizes
@@ -49,6 +49,7 @@ def test_nothing() -> None:
     assert group_sizes(found.groups).tolist() == []
 
 
+@settings(deadline=None)
 @given(st.permutations(ROWS), st.integers(1, 3))
 def test_order_and_duplicates(rows: list[dict[str, object]], copies: int) -> None:
     """Neither row order nor delivery in several copies changes the panel."""

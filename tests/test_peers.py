@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,6 +32,7 @@ def looped_medians(values: Floats, groups: Ints, *, left_out: bool) -> Floats:
     return result
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.data(), st.booleans())
 def test_peer_medians(sizes: list[int], data: st.DataObject, left_out: bool) -> None:
     """Medians of the others are those of a loop, ties and gaps included."""
@@ -48,6 +49,7 @@ def test_no_entities() -> None:
     assert peer_medians(np.zeros((0, 3)), np.zeros(0, dtype=np.int64)).shape == (0, 3)
 
 
+@settings(deadline=None)
 @given(arrays(np.float64, (4, 5), elements=VALUES), st.sampled_from([0, 1]))
 def test_known_median(values: Floats, axis: int) -> None:
     """The median of what is known is that of a loop."""
