@@ -147,7 +147,7 @@ def _with_group(timeouts: pl.DataFrame, statuses: pl.DataFrame) -> pl.DataFrame:
     Old heads of a time-out bear no group; the status that follows does. Without one it is the
     default group, if all such printers have their global rank in it.
     """
-    key = ["printer", "sequence"]
+    key = ["printer", "group_rank", "sequence"]
     near = statuses.select(*key, "line", pl.col("group", "group_name").name.prefix("near_"))
     joined = timeouts.sort("line").join_asof(
         near.sort("line"), on="line", by=key, strategy="forward", check_sortedness=False
@@ -163,12 +163,12 @@ def _with_group(timeouts: pl.DataFrame, statuses: pl.DataFrame) -> pl.DataFrame:
 
 def _works(timeouts: pl.DataFrame, statuses: pl.DataFrame) -> pl.DataFrame:
     """Return one row a printer, group and number from all that the log says of it."""
-    told = ["host", "rank", "group_name", "group_rank", *_NUMBERS[1:], "timeout", "running"]
+    told = ["host", "rank", "group_name", *_NUMBERS[1:], "timeout", "running"]
     both = pl.concat([timeouts, statuses], how="diagonal").sort("line", maintain_order=True)
     ahead = pl.col("completed") > pl.col("enqueued")
     return (
         both.with_columns(completed=pl.when(~ahead.fill_null(value=False)).then("completed"))
-        .group_by("printer", "group", "sequence", maintain_order=True)
+        .group_by("printer", "group", "group_rank", "sequence", maintain_order=True)
         .agg(
             pl.col(*told, "operation").drop_nulls().first(),
             pl.col("time").min(),
