@@ -137,7 +137,7 @@ def _job() -> Level:
 
 def _is_everybodys(row: Mapping[str, Any]) -> bool:
     """Return whether a cause is the whole job's: a cancelled job has no guilty host."""
-    return row["kind"] == "job_cancelled" and row["code"] != _NODE_LOST
+    return bool(row["kind"] == "job_cancelled" and row["code"] != _NODE_LOST)
 
 
 def _suspected(crash: Crash, rivals: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -161,7 +161,8 @@ def _subject(crash: Crash) -> tuple[Subject, Level]:
         return subject, "gpu"
     if subject.rank is not None:
         return subject, "rank"
-    return subject, "host" if subject.host else "job"
+    named: Level = "gpu" if subject.gpu is not None else "job"
+    return subject, "host" if subject.host and subject.gpu is None else named
 
 
 def _victims(crash: Crash, subject: Subject) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from detectors.complaints import EVERYBODY
 from detectors.hang_words import (
     COLLECT,
     COMPARE,
@@ -31,6 +32,8 @@ _ACTION: Final = "take this rank's stack trace, read its host's kernel log, then
 _ALL_IN_STEP: Final = "network errors, power draw and flight recorder dumps of every host"
 
 _UNHEARD: Final = "logs or flight recorder dumps of the ranks that were not heard"
+
+_SIDES: Final = "stack traces of both sides: no call is the majority's"
 
 _CAUSES: Final[Mapping[str, str]] = {
     "gil_blocked": "gil",
@@ -131,7 +134,12 @@ class HangCase:
         )
 
     def _is_clear(self, row: dict[str, Any]) -> bool:
-        """Return whether all others of a row's group are known, if only by where else they wait."""
+        """Return whether a barrier names a row's rank, or all others of its group are known.
+
+        A member is known too by waiting elsewhere.
+        """
+        if row["group"] == EVERYBODY and row["place"] == "behind":
+            return True
         group = self._group(row)
         unheard = group.filter(pl.col("place").is_in(["absent", "unknown"]), ~pl.col("lags"))
         silent = self.accused.filter(pl.col("group") == row["group"], pl.col("place") == "absent")
@@ -200,7 +208,7 @@ class HangCase:
             f"{row['heard']} of {row['size']} ranks heard in {collective_title(row)}"
             for row in first
         ]
-        in_step = all(row["heard"] >= row["size"] > 1 for row in first) and not sides
+        in_step = all(row["heard"] >= row["size"] > 1 for row in first)
         told = tuple(f"rank {row['rank']} runs {row['signature']}" for row in sides)
         return Verdict(
             kind="hang",
@@ -213,7 +221,7 @@ class HangCase:
                 *(quoted(row, words) for row, words in zip(sides, told, strict=True)),
             ),
             alternatives=told[:MAX_VICTIMS],
-            needed=_ALL_IN_STEP if in_step else _UNHEARD,
+            needed=_SIDES if sides else _ALL_IN_STEP if in_step else _UNHEARD,
             action=COLLECT,
         )
 

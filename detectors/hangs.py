@@ -100,9 +100,11 @@ def _without_late_inits(collectives: pl.LazyFrame, steps: pl.LazyFrame) -> pl.La
 
 
 def _ranks(*frames: pl.LazyFrame) -> pl.LazyFrame:
-    """Return every rank that any source names, by run."""
-    named = [frame.select("run", "rank") for frame in frames]
-    return pl.concat(named).drop_nulls("rank").unique()
+    """Return every rank by run: those that any source names, and those numbered below them."""
+    named = pl.concat([frame.select("run", "rank") for frame in frames]).drop_nulls("rank")
+    last = named.group_by("run").agg(pl.col("rank").max())
+    numbers = last.select("run", rank=pl.int_ranges(pl.col("rank") + 1, dtype=pl.Int32))
+    return numbers.explode("rank", empty_as_null=False)
 
 
 def _cases(
@@ -112,7 +114,7 @@ def _cases(
     counted = member_states(rows)
     complaints = complaining_members(events, counted)
     members = pl.concat([counted, complaints]).collect().lazy()
-    world = pl.concat([ranks, complaints.select("run", "rank")]).unique().collect().lazy()
+    world = _ranks(ranks, complaints).collect().lazy()
     standing = places(members, _belonging(rows, complaints, world)).collect()
     waits = first_waits(members, rows).collect().lazy()
     parts = {

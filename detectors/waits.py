@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from detectors.complaints import EVERYBODY
 from detectors.standings import DEFAULT_GROUP
 
 PEERLESS: Final = ("BROADCAST", "REDUCE", "SCATTER", "GATHER", "SEND", "RECV", "INIT")
@@ -230,7 +231,11 @@ def lone_callers(standing: pl.LazyFrame, waits: pl.LazyFrame) -> pl.LazyFrame:
     return (
         standing.join(busy, on=_RANK, how="left", nulls_equal=True)
         .with_columns(resting=at_rest.sum().over(_GROUP))
-        .filter(pl.col("place") == "waiting", 2 * pl.col("resting") > pl.col("size"))
+        .filter(
+            pl.col("place") == "waiting",
+            pl.col("group") != EVERYBODY,
+            2 * pl.col("resting") > pl.col("size"),
+        )
         .drop("busy", "resting")
         .sort(*_GROUP, "rank")
     )

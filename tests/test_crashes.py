@@ -172,6 +172,11 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
             id="a memory kill without a host is that of the process killed",
         ),
         pytest.param(
+            [event("process_exit", "-9", None, 10.0, device="3", device_kind="gpu")],
+            [("crash", "gpu", "gpu=3", "killed", "high")],
+            id="a process known by its place on an unknown host",
+        ),
+        pytest.param(
             [event("process_exit", "-11", 3, 10.0), lost(0, 11.0)],
             [("crash", "rank", "host=b1 rank=3 gpu=1", "segfault", "high")],
             id="a segmentation fault leads",

@@ -128,6 +128,16 @@ UNEVEN_DATA = (
     "[rank0]: RuntimeError: Rank 3 failed to pass monitoredBarrier in 30000 ms\n"
     + caught(0, "SeqNum=1233, OpType=ALLREDUCE, NumelIn=1, NumelOut=1")
 )
+OLD_TORCH = "".join(
+    f"[E ProcessGroupNCCL.cpp:474] [Rank {rank}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=5, NumelOut=5, Timeout(ms)=1800000) ran for "
+    "1800055 milliseconds before timing out.\n"
+    for rank in (0, 1, 3)
+)
+BARRED = (
+    "[rank0]: RuntimeError: Ranks 3, 5 failed to pass monitoredBarrier in 30000 ms\n"
+    + "".join(f"[rank{rank}]: ready\n" for rank in range(1, 8))
+)
 DESYNC = (
     f"[rank0]:[E816 01:45:40.184373931 ProcessGroupNCCL.cpp:1785] [{HEAD} 0] \n"
     """\
@@ -190,6 +200,16 @@ DESYNC = (
             UNEVEN_DATA,
             [("hang", "rank", 3, "high")],
             id="a monitored barrier names who did not come",
+        ),
+        pytest.param(
+            OLD_TORCH,
+            [("hang", "rank", 2, "high")],
+            id="a number that is missing among the ranks is a member that nobody heard",
+        ),
+        pytest.param(
+            BARRED,
+            [("hang", "rank", 3, "high"), ("hang", "rank", 5, "high")],
+            id="a monitored barrier may name several",
         ),
         pytest.param(
             DESYNC,
