@@ -18,6 +18,8 @@ from detectors.devices import DeviceParams, find_slow_devices
 Signals = dict[str, npt.NDArray[np.float64]]
 Change = Callable[[Signals, np.random.Generator], None]
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SEEDS = (1, 2, 3, 4, 5)
 GPUS, TICKS, SICK = 128, 240, 29

@@ -26,6 +26,8 @@ from detectors.stragglers import StragglerParams, find_stragglers
 Floats = npt.NDArray[np.float64]
 Change = Callable[[Floats, np.random.Generator], None]
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SEEDS = (1, 2, 3, 4, 5)
 GPUS, STEPS_IN_JOB = 8, 450
