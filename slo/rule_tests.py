@@ -6,6 +6,8 @@ each generated file also proves that rules and frames agree.
 """
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -27,7 +29,7 @@ from slo.rules import (
     dump_yaml,
     group_names,
 )
-from slo.selectors import Matcher, Selector
+from slo.selectors import Matcher, MatchSign, quoted
 from slo.windows import MINUTE_SECONDS
 
 # promtool counts from the epoch; so does the made-up history.
@@ -50,6 +52,12 @@ _STANDING_WHEN_SLOW: Final = (
     f"{_EVENTS_PER_MINUTE * _HEALTHY_MINUTES}x{_SLOW_MINUTES - 1} "
     f"{_EVENTS_PER_MINUTE * (_HEALTHY_MINUTES + 1)}+{_EVENTS_PER_MINUTE}x{_RECOVERED_MINUTES - 1}"
 )
+
+
+_OPPOSITE: Final[dict[str, MatchSign]] = {"=": "!=", "!=": "=", "=~": "!~", "!~": "=~"}
+
+History = tuple[str, dict[str, str], str]
+"""A made-up series: metric, labels, and values in promtool's short form."""
 
 
 class NoExampleError(ValueError):
@@ -80,37 +88,42 @@ def burn_rule_tests(objective: Objective, *, rules_file: str) -> str:
 
 def _slow_and_back(objective: Objective) -> dict[str, object]:
     """Return the test of one group that turns bad for an hour while another stays healthy."""
-    part, struck = (
-        (objective.bad, _RISING_WHEN_SLOW)
-        if objective.bad
-        else (objective.good or objective.total, _STANDING_WHEN_SLOW)
-    )
-    spared = _FLAT if objective.bad else _GROWING
-    histories = [
-        (objective.total, _STRUCK, _GROWING),
-        (part, _STRUCK, struck),
-        *((objective.total, _SPARED, _GROWING), (part, _SPARED, spared))[: _spared(objective)],
-    ]
+    part = objective.bad or objective.good or objective.total
+    all_, part_of_struck, part_of_spared = _courses(objective)
+    labels = {group: _labels(objective, part.matchers, group) for group in (_STRUCK, _SPARED)}
+    groups = [(_STRUCK, all_[0], part_of_struck), (_SPARED, all_[1], part_of_spared)]
+    histories: list[History] = []
+    for group, total, values in groups if objective.group_labels else groups[:1]:
+        histories.append((objective.total.metric, _total_labels(objective, group), total))
+        histories.append((part.metric, labels[group], values))
     return {
         "name": f"{objective.name}: bad for an hour, then healthy again",
         "interval": "1m",
-        "input_series": [_input(objective, *history) for history in histories],
+        "input_series": [_input(*history) for history in histories],
         "alert_rule_test": _expectations(objective, histories),
     }
 
 
-def _spared(objective: Objective) -> int:
-    """Return how many series stay healthy: none when there is but one group."""
-    return 2 if objective.group_labels else 0
+def _courses(objective: Objective) -> tuple[tuple[str, str], str, str]:
+    """Return the values of the total of both groups, and of the part of each.
+
+    Where good events are some of the total's own series, the rest of these are the bad ones.
+    """
+    if objective.bad is not None:
+        return (_GROWING, _GROWING), _RISING_WHEN_SLOW, _FLAT
+    if objective.good is not None and objective.good.metric == objective.total.metric:
+        return (_RISING_WHEN_SLOW, _FLAT), _STANDING_WHEN_SLOW, _GROWING
+    return (_GROWING, _GROWING), _STANDING_WHEN_SLOW, _GROWING
 
 
 def _no_part(objective: Objective) -> dict[str, object]:
     """Return the test of a group for which bad (or good) events never had a series."""
-    history = [(objective.total, _STRUCK, _GROWING if objective.bad else "0x120")]
+    values = _GROWING if objective.bad else _FLAT
+    series = _input(objective.total.metric, _total_labels(objective, _STRUCK), values)
     return {
         "name": f"{objective.name}: events, and no series of bad or good ones",
         "interval": "1m",
-        "input_series": [_input(objective, *each) for each in history],
+        "input_series": [series],
         "alert_rule_test": [
             {"eval_time": "1h", "alertname": alert_name(objective, suffix), "exp_alerts": []}
             for suffix in ("BudgetBurn", "DataFault", "Absent")
@@ -143,44 +156,60 @@ def _nothing(objective: Objective) -> dict[str, object]:
     }
 
 
-def _labels(objective: Objective, selector: Selector, group: str) -> dict[str, str]:
-    """Return labels that a selector accepts, of one group."""
-    labels = {label: f"{label}-{group}" for label in objective.group_labels}
-    return labels | {matcher.label: _example(matcher) for matcher in selector.matchers}
-
-
-def _example(matcher: Matcher) -> str:
-    """Return a label value that a matcher accepts."""
-    if matcher.sign == "=":
-        return matcher.value
-    candidates = ["other", "500", "200", "a", *matcher.value.split("|")]
-    wanted = matcher.sign == "=~"
-    for value in candidates:
-        is_match = (
-            re.fullmatch(matcher.value, value) is not None
-            if matcher.sign != "!="
-            else value == matcher.value
-        )
-        if is_match == wanted:
-            return value
+def _total_labels(objective: Objective, group: str) -> dict[str, str]:
+    """Return labels that the total accepts, and that are not those of its bad or good part."""
+    total = objective.total.matchers
+    part = objective.bad or objective.good or objective.total
+    if part.metric != objective.total.metric:
+        return _labels(objective, total, group)
+    for matcher in part.matchers:
+        refused = replace(matcher, sign=_OPPOSITE[matcher.sign])
+        with suppress(NoExampleError):
+            return _labels(objective, (*total, refused), group)
     raise NoExampleError(
-        f"wanted a value that {matcher.label}{matcher.sign}{matcher.value!r} accepts, found none "
-        f"in {candidates}; write the promtool test by hand"
+        f"wanted series of {objective.total.text} that are not of {part.text}, found none; "
+        "write the promtool test by hand"
     )
 
 
-def _input(objective: Objective, selector: Selector, group: str, values: str) -> dict[str, str]:
+def _labels(objective: Objective, matchers: tuple[Matcher, ...], group: str) -> dict[str, str]:
+    """Return labels that matchers accept, of one group."""
+    labels = {label: f"{label}-{group}" for label in objective.group_labels}
+    for name in sorted({matcher.label for matcher in matchers}):
+        labels[name] = _example([matcher for matcher in matchers if matcher.label == name])
+    return labels
+
+
+def _example(matchers: list[Matcher]) -> str:
+    """Return a value of one label that each of its matchers accepts."""
+    written = [part for matcher in matchers for part in matcher.value.split("|")]
+    for value in ("500", "200", "other", "a", *written):
+        if all(_accepts(matcher, value) for matcher in matchers):
+            return value
+    wanted = " and ".join(f"{m.label}{m.sign}{m.value!r}" for m in matchers)
+    raise NoExampleError(
+        f"wanted a value that fulfils {wanted}, found none; write the promtool test by hand"
+    )
+
+
+def _accepts(matcher: Matcher, value: str) -> bool:
+    """Return whether a label value fulfils a matcher."""
+    if matcher.sign in {"=", "!="}:
+        is_same = value == matcher.value
+    else:
+        is_same = re.fullmatch(matcher.value, value) is not None
+    return is_same == (matcher.sign in {"=", "=~"})
+
+
+def _input(metric: str, labels: dict[str, str], values: str) -> dict[str, str]:
     """Return one input series of promtool."""
-    labels = sorted(_labels(objective, selector, group).items())
-    inside = ",".join(f'{name}="{value}"' for name, value in labels)
-    return {"series": f"{selector.metric}{{{inside}}}", "values": values}
+    inside = ",".join(f"{name}={quoted(value)}" for name, value in sorted(labels.items()))
+    return {"series": f"{metric}{{{inside}}}", "values": values}
 
 
-def _expectations(
-    objective: Objective, histories: list[tuple[Selector, str, str]]
-) -> list[dict[str, object]]:
+def _expectations(objective: Objective, histories: list[History]) -> list[dict[str, object]]:
     """Return what fires around every change, as our own evaluator has it."""
-    series = _series(objective, histories)
+    series = _series(histories)
     times = _times(_MINUTES)
     burns = burn_rates(series, objective, times, BurnParams(mode=Mode.PARITY))
     alerts = burn_alerts(burns, objective, times)
@@ -203,18 +232,13 @@ def _times(minutes: int) -> pl.Series:
     return pl.Series([_START + timedelta(minutes=m) for m in range(minutes + 1)], dtype=TIME)
 
 
-def _series(objective: Objective, histories: list[tuple[Selector, str, str]]) -> pl.DataFrame:
+def _series(histories: list[History]) -> pl.DataFrame:
     """Return the made-up history as a frame of series."""
     frames = [
         pl.DataFrame(
-            {
-                "metric": selector.metric,
-                **_labels(objective, selector, group),
-                "time": _times(_MINUTES),
-                "value": _expanded(values),
-            }
+            {"metric": metric, **labels, "time": _times(_MINUTES), "value": _expanded(values)}
         )
-        for selector, group, values in histories
+        for metric, labels, values in histories
     ]
     return pl.concat(frames, how="diagonal")
 
@@ -231,12 +255,17 @@ def _firing(
     objective: Objective, burns: pl.DataFrame, alerts: pl.DataFrame, now: datetime
 ) -> list[dict[str, object]]:
     """Return the alerts that fire at a time, with labels and annotations filled in."""
-    pair = ["severity", "long_seconds", "short_seconds"]
+    key = [*objective.group_labels, "severity", "long_seconds", "short_seconds"]
     resolves = pl.col("resolved_at")
+    # An alert that is held shows the value of the last evaluation at which its condition held.
+    values = (
+        burns.filter("fires", pl.col("time") <= now)
+        .group_by(key)
+        .agg(pl.col("long_error_ratio").sort_by("time").last())
+    )
     firing = (
         alerts.filter(pl.col("fired_at") <= now, resolves.is_null() | (resolves > now))
-        .with_columns(time=pl.lit(now, dtype=TIME))
-        .join(burns, on=[*objective.group_labels, "time", *pair])
+        .join(values, on=key)
         .sort(*objective.group_labels, "long_seconds")
     )
     windows = {(w.severity, w.long_seconds, w.short_seconds): w for w in objective.windows}

@@ -137,7 +137,8 @@ def log_verdicts(
 def golden() -> Callable[[str, str], None]:
     """A check: `golden(name, text)` compares with `tests/golden/<name>`.
 
-    With PACELINE_REWRITE_GOLDEN=1 the file is written instead.
+    With PACELINE_REWRITE_GOLDEN=1 the file is written first. An absolute path is taken as it is,
+    for what we emit and commit elsewhere.
     """
 
     def check(name: str, text: str) -> None:

@@ -1,0 +1,121 @@
+"""`paceline slo rules`: files out, lints beside them, and one clear line for a refusal."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from paceline.commands.slo import app
+from slo import rules as rules_module
+from slo.openslo import load_library
+from slo.rules import burn_rules
+
+GENERATED = Path(rules_module.__file__).parent / "generated"
+LIBRARY = Path(rules_module.__file__).parent / "library" / "training-steps.yml"
+NAMES = ["training-steps.rules.yml", "training-steps.rules.test.yml"]
+
+
+def run(*arguments: str | Path) -> Result:
+    """The outcome of the command."""
+    return CliRunner().invoke(app, ["rules", *map(str, arguments)])
+
+
+def test_printed() -> None:
+    """Without --out the rules of the library go to the output, and lints beside it."""
+    outcome = run()
+
+    assert (outcome.exit_code, outcome.stdout) == (0, burn_rules(load_library()[0]))
+    assert "note: training-steps: page 1h/5m: a single bad event fires it" in outcome.stderr
+
+
+def test_written(tmp_path: Path) -> None:
+    """With --out both files are written, their paths printed, and they are the committed ones."""
+    outcome = run(LIBRARY, "--out", tmp_path / "new")
+
+    assert (outcome.exit_code, outcome.stdout.split()) == (
+        0,
+        [str(tmp_path / "new" / name) for name in NAMES],
+    )
+    assert [(tmp_path / "new" / name).read_text(encoding="utf-8") for name in NAMES] == [
+        (GENERATED / name).read_text(encoding="utf-8") for name in NAMES
+    ]
+
+
+def test_check(tmp_path: Path) -> None:
+    """--check is content with what is up to date, and names what is not or is missing."""
+    run("--out", tmp_path)
+    fresh = run("--out", tmp_path, "--check")
+    (tmp_path / NAMES[0]).write_text("changed", encoding="utf-8")
+    (tmp_path / NAMES[1]).unlink()
+    stale = run("--out", tmp_path, "--check")
+
+    assert (fresh.exit_code, stale.exit_code) == (0, 1)
+    assert [line for line in stale.stderr.splitlines() if line.startswith("not up")] == [
+        f"not up to date: {tmp_path / name}; run `paceline slo rules --out {tmp_path}`"
+        for name in NAMES
+    ]
+    assert (tmp_path / NAMES[0]).read_text(encoding="utf-8") == "changed"
+
+
+def changed(folder: Path, old: str, new: str) -> Path:
+    """The library's document with one thing changed."""
+    path = folder / "changed.yml"
+    path.write_text(LIBRARY.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param("targetPercent: 99", "targetPercent: 100", "found 100", id="no budget"),
+        pytest.param("kind: SLO", "kind: [", "wanted YAML", id="no YAML"),
+        pytest.param("service: training", "serv: x", "spec.serv: Extra inputs", id="a wrong field"),
+    ],
+)
+def test_bad_document(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A bad document is refused in one line, with exit code 2 and no traceback."""
+    outcome = run(changed(tmp_path, old, new))
+
+    assert (outcome.exit_code, outcome.stdout, len(outcome.stderr.splitlines())) == (2, "", 1)
+    assert message in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(["gone.yml"], "found no file gone.yml", id="a missing file"),
+        pytest.param(["--check"], "wanted --out DIR beside --check", id="nothing to check"),
+    ],
+)
+def test_bad_arguments(arguments: list[str], message: str) -> None:
+    """Impossible arguments are refused in one line, with exit code 2."""
+    outcome = run(*arguments)
+
+    assert (outcome.exit_code, len(outcome.stderr.splitlines())) == (2, 1)
+    assert message in outcome.stderr
+
+
+def test_unwritable(tmp_path: Path) -> None:
+    """A folder that cannot be made is named."""
+    (tmp_path / "file").touch()
+    outcome = run("--out", tmp_path / "file")
+
+    assert outcome.exit_code == 2
+    assert f"cannot write to {tmp_path / 'file'}: File exists" in outcome.stderr
+
+
+def test_several(tmp_path: Path) -> None:
+    """Several objectives are several files; they cannot be printed as one document."""
+    text = LIBRARY.read_text(encoding="utf-8")
+    both = tmp_path / "both.yml"
+    both.write_text(f"{text}---\n{text.replace('name: training-steps', 'name: other')}", "utf-8")
+
+    printed, written = run(both), run(both, "--out", tmp_path)
+
+    assert (printed.exit_code, written.exit_code, len(written.stdout.split())) == (2, 0, 4)
+    assert "several objectives (training-steps, other)" in printed.stderr
+
+
+def test_help() -> None:
+    """The help says what it does, with an example."""
+    assert "Example: paceline slo rules" in run("--help").stdout
