@@ -38,11 +38,13 @@ class JoinParams:
             ended: scrapes and evaluations come late.
         paging_kinds: Findings that wake someone without a burn: a run that makes no step has no
             slow steps, so no burn rate would ever tell.
+        planned_causes: Causes of a stop that somebody chose; they wake nobody.
     """
 
     max_onset_gap_seconds: float = 600.0
     max_alert_lag_seconds: float = 120.0
     paging_kinds: frozenset[str] = frozenset({"hang", "crash"})
+    planned_causes: frozenset[str] = frozenset({"operator", "scheduler"})
 
     def __post_init__(self) -> None:
         """Refuse a gap into the past, and a page for what nobody knows."""

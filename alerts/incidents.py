@@ -187,8 +187,13 @@ def _suspicion(verdict: Verdict) -> tuple[bool, int, int, float]:
 def _pages(fault: Fault, params: JoinParams) -> bool:
     """Return whether someone is woken, whether or not a clock says when."""
     return any(one.severity == "page" for one in fault.firings) or any(
-        one.kind in params.paging_kinds for one in fault.verdicts
+        _stops_unasked(one, params) for one in fault.verdicts
     )
+
+
+def _stops_unasked(verdict: Verdict, params: JoinParams) -> bool:
+    """Return whether a finding stopped a run that nobody asked to stop."""
+    return verdict.kind in params.paging_kinds and verdict.cause not in params.planned_causes
 
 
 def _detected(fault: Fault) -> datetime | None:
@@ -197,7 +202,7 @@ def _detected(fault: Fault) -> datetime | None:
 
 
 def _paged_at(fault: Fault, params: JoinParams) -> datetime | None:
-    stops = [one.detected for one in fault.verdicts if one.kind in params.paging_kinds]
+    stops = [one.detected for one in fault.verdicts if _stops_unasked(one, params)]
     fired = [one.fired_at for one in fault.firings if one.severity == "page"]
     return min([*fired, *(time for time in stops if time)], default=None)
 

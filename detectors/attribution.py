@@ -21,6 +21,9 @@ SLOW_KINDS: Final = frozenset({"slow", "flapping", "degrading"})
 EXPLAINING_KINDS: Final = SLOW_KINDS | {"link_fault", "congestion"}
 """Findings that can slow a whole job."""
 
+ROOT_KINDS: Final = frozenset({"crash", "mismatch", "link_fault"})
+"""Findings that leave others waiting."""
+
 _TIMED_LEVELS: Final = ("rank", "host")
 
 
@@ -46,7 +49,7 @@ def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]
     children = {host: len(list(rows)) for host, rows in groupby(sorted(_hosts(places)))}
     named = [*joined, *promote(alone, children, "host", PromotionParams())]
     others = [one for one in rest if one not in timed]
-    return sort_verdicts(_with_jobs([*named, *others]))
+    return sort_verdicts(_without_cascades(_with_jobs([*named, *others])))
 
 
 def _hosts(places: list[dict[str, Any]]) -> list[str]:
@@ -164,3 +167,20 @@ def _unexplained(job: Verdict) -> Verdict:
         "rank, where they are not reported, tell one slow rank from all"
     )
     return replace(job, needed=needed)
+
+
+def _without_cascades(verdicts: list[Verdict]) -> list[Verdict]:
+    """Return the findings without hangs that a harder finding of the same run explains.
+
+    A rank that crashed is absent because of that; a hang that names nobody adds nothing beside a
+    named fault. Source: methods of the NCCL reference, section 12.1, precedence of evidence.
+    """
+    roots = [one for one in verdicts if one.kind in ROOT_KINDS and one.confidence != "low"]
+    return [one for one in verdicts if not any(_is_cascade(one, root) for root in roots)]
+
+
+def _is_cascade(verdict: Verdict, root: Verdict) -> bool:
+    if verdict.kind != "hang" or root.subject.run not in {None, verdict.subject.run}:
+        return False
+    same_rank = root.kind == "crash" and verdict.subject.rank == root.subject.rank
+    return verdict.level == "job" or same_rank

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Final, cast
 
 import polars as pl
 
@@ -14,17 +13,11 @@ from collectors.readings import Reading
 from detectors.verdicts import Verdict, verdict_json
 from paceline.burning import BurnReplay, replay_burns
 from paceline.findings import DetectorParams, find_all
+from paceline.spans import TIMED, end_of_data
 from slo.growth import BurnParams
 from slo.losses import run_sizes
 from slo.objectives import Objective
 from slo.openslo import load_library
-
-_TIMED: Final = (
-    ("steps", "end_time"),
-    ("samples", "time"),
-    ("events", "time"),
-    ("collectives", "time"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +82,6 @@ def analyze(
     )
 
 
-def end_of_data(reading: Reading) -> datetime | None:
-    """Return the newest time of any source; null when none has a clock."""
-    times = [cast("datetime | None", reading.frame(name)[at].max()) for name, at in _TIMED]
-    return max((time for time in times if time is not None), default=None)
-
-
 def analysis_json(analysis: Analysis) -> dict[str, object]:
     """Return the object of the command line's JSON contract."""
     return {
@@ -109,7 +96,7 @@ def coverage_json(reading: Reading) -> dict[str, object]:
     """Return what was there: rows by frame, time spans, and where less came than was due."""
     spans = {
         name: [str(one) for one in (reading.frame(name)[at].min(), reading.frame(name)[at].max())]
-        for name, at in _TIMED
+        for name, at in TIMED
         if reading.frame(name)[at].drop_nulls().len()
     }
     rows = {name: reading.frame(name).height for name in ("samples", "steps", "ops", "collectives")}

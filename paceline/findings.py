@@ -1,7 +1,7 @@
 """Run every detector over one reading: the list of detectors, and the order of their findings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import polars as pl
@@ -10,11 +10,13 @@ from collectors.readings import Reading
 from detectors.attribution import attribute
 from detectors.cleaning import CleaningParams, clean_steps
 from detectors.congestion import CongestionParams, find_congestion
+from detectors.crashes import CrashParams, find_crashes
 from detectors.devices import DeviceParams, find_slow_devices
 from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.links import LinkParams, find_link_faults
+from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.numerical import find_numerical
 from detectors.paces import rank_paces, traced_paces
 from detectors.pauses import job_paces
@@ -22,6 +24,7 @@ from detectors.placing import rank_roles
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
 from detectors.verdicts import Verdict, verdicts_of
+from paceline.spans import end_of_only_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class DetectorParams:
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
     jobs: JobParams = field(default_factory=JobParams)
     devices: DeviceParams = field(default_factory=DeviceParams)
+    crashes: CrashParams = field(default_factory=CrashParams)
+    network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
     hangs: HangParams = field(default_factory=HangParams)
     links: LinkParams = field(default_factory=LinkParams)
     congestion: CongestionParams = field(default_factory=CongestionParams)
@@ -60,6 +65,8 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
+    ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
+    ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
     ("hangs", lambda v, p: find_hangs(v.steps, v.collectives, v.events, v.roles, p.hangs)),
     ("links", lambda v, p: find_link_faults(v.samples, v.links, p.links)),
     ("congestion", lambda v, p: find_congestion(v.samples, p.congestion)),
@@ -98,8 +105,10 @@ def find_all(
         say: Told before each detector: its name, how many are done, how many there are.
     """
     views = views_of(reading, params)
+    ended = replace(params.hangs, data_end=end_of_only_run(reading))
+    told = replace(params, hangs=ended)
     found: list[Verdict] = []
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
-        found += verdicts_of(detector(views, params))
+        found += verdicts_of(detector(views, told))
     return attribute(found, views.roles.collect())

@@ -206,3 +206,51 @@ def test_order_does_not_matter() -> None:
     found = [timed(host="n1"), device(2), job(), device(1, host="n0", onset=12)]
 
     assert attribute(found, roles()) == attribute(found[::-1], roles())
+
+
+def stopped(kind: Any, level: Any, rank: int | None, confidence: Any = "high") -> Verdict:
+    """Return a finding on a run that stands."""
+    subject = Subject(run="r", rank=rank)
+    return Verdict(kind=kind, level=level, subject=subject, confidence=confidence)
+
+
+@pytest.mark.parametrize(
+    ("root", "hang", "kept"),
+    [
+        pytest.param(
+            stopped("crash", "rank", 3),
+            stopped("hang", "rank", 3),
+            False,
+            id="a rank that crashed is absent because of that",
+        ),
+        pytest.param(
+            stopped("crash", "rank", 3),
+            stopped("hang", "rank", 4),
+            True,
+            id="a crash elsewhere does not excuse the rank that others wait for",
+        ),
+        pytest.param(
+            stopped("link_fault", "nic", None),
+            stopped("hang", "job", None),
+            False,
+            id="a hang that names nobody adds nothing beside a broken link",
+        ),
+        pytest.param(
+            stopped("link_fault", "link", None, "low"),
+            stopped("hang", "job", None),
+            True,
+            id="a weak finding explains no hang",
+        ),
+        pytest.param(
+            stopped("mismatch", "rank", 2),
+            stopped("hang", "rank", 3),
+            True,
+            id="a mismatch leaves a named hang alone",
+        ),
+    ],
+)
+def test_cascades(root: Verdict, hang: Verdict, *, kept: bool) -> None:
+    """A hang is told beside a harder finding only when it says something of its own."""
+    found = attribute([root, hang], roles())
+
+    assert (hang in found) is kept

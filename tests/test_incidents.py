@@ -585,3 +585,21 @@ def test_firings_of_another_frame_are_refused() -> None:
     """A frame that is no burn frame is refused at the door."""
     with pytest.raises(SchemaError, match="fires: wanted Boolean"):
         firings_of(labelled([], BURN_ALERTS), labelled([], BURN_ALERTS), OBJECTIVE)
+
+
+@pytest.mark.parametrize(
+    ("cause", "severity"),
+    [
+        pytest.param("operator", "ticket", id="a run that somebody stopped wakes nobody"),
+        pytest.param("scheduler", "ticket", id="a run that the scheduler stopped wakes nobody"),
+        pytest.param("oom", "page", id="a run that died by itself does"),
+    ],
+)
+def test_planned_stops(cause: str, severity: str) -> None:
+    """A crash pages unless somebody chose it."""
+    crash = Verdict(
+        kind="crash", level="job", subject=Subject(run="r"), cause=cause, confidence="high"
+    )
+    found = join_incidents([crash], [], RunFacts.unknown(), JoinParams(), now=None)
+
+    assert [one.severity for one in found] == [severity]
