@@ -54,7 +54,8 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         datetime | None, typer.Option(help="With --prometheus: until when, in UTC.")
     ] = None,
     fail_on: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Exit 3 when such a finding is there.")
+        list[str] | None,
+        typer.Option(metavar="KIND", help="Exit 3 when such a finding is there; repeatable."),
     ] = None,
 ) -> None:
     """Name what is slow, since when and on what evidence, in whatever lies below PATH.

@@ -42,7 +42,7 @@ def demo_command(
 ) -> None:
     """Simulate a cluster in its sources' own formats and run the whole pipeline on it.
 
-    Example: paceline demo --scenario dirty-link --out /tmp/demo
+    Example: paceline demo --scenario dirty-link --out demo
 
     Exit 0: ran. 2: no such scenario, or the folder cannot be written to.
     """
