@@ -164,14 +164,21 @@ def _incident(
 def _parts(fault: Fault) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
     """Return who is accused and what is explained.
 
-    A job that is slow as a whole is explained by a part of it; a symptom with a name stands in
-    for a cause.
+    A job that is slow as a whole is explained by a part of it or by what its ranks share; a
+    symptom with a name stands in for a cause.
     """
-    causes = [one for one in fault.verdicts if one.kind not in SYMPTOM_KINDS]
+    able = [one for one in fault.verdicts if not _is_slow_job(one)]
+    causes = [one for one in able if one.kind not in SYMPTOM_KINDS]
     parts = [one for one in causes if one.level != "job" or one.kind in STOPPING_KINDS]
-    named = [one for one in fault.verdicts if one.kind not in NAMELESS_KINDS]
-    suspects = sorted(parts or causes or named, key=_suspicion)
+    named = [one for one in able if one.kind not in NAMELESS_KINDS]
+    whole = [one for one in fault.verdicts if _is_slow_job(one)]
+    suspects = sorted(parts or causes or named or whole, key=_suspicion)
     return tuple(suspects), tuple(one for one in fault.verdicts if one not in suspects)
+
+
+def _is_slow_job(verdict: Verdict) -> bool:
+    """Return whether a finding only says that a job as a whole is slow: the harm, not its cause."""
+    return verdict.kind == "slow" and verdict.level == "job"
 
 
 def _suspicion(verdict: Verdict) -> tuple[bool, int, int, float]:

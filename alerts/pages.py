@@ -29,6 +29,8 @@ MAX_CHARACTERS: Final = 240
 MIN_SURE_TOTAL: Final = 30.0
 """Below so many events in a window one event more or less is a matter of percents: say so."""
 
+_MIN_BUDGET_COVERAGE: Final = 0.5
+"""With data for less of the period than this, what is left of the budget means nothing."""
 _MAX_EVIDENCE: Final = 4
 _MAX_OTHERS: Final = 2
 _MAX_VICTIMS: Final = 6
@@ -50,15 +52,24 @@ def page_text(incident: Incident) -> str:
 
 def timeline_text(incident: Incident) -> str:
     """Return the incident's moments in UTC, each with its distance from the onset."""
-    onset = "before the data" if incident.onset_before_data else clock_text(incident.onset)
     rows = [
-        ("onset", onset if incident.onset is None else clock_text(incident.onset), ""),
+        ("onset", _onset(incident), ""),
         ("detected", clock_text(incident.detected), _since("TTD", incident.ttd_seconds)),
         ("paged", _paged(incident), _since("TTP", incident.ttp_seconds)),
         ("cleared", _cleared(incident), _since("TTR", incident.ttr_seconds)),
     ]
     lines = [f"{name:<9} {time:<23} {since}".rstrip() for name, time, since in rows]
     return "\n".join([f"Timeline of {incident.title}", *lines, ""])
+
+
+def _onset(incident: Incident) -> str:
+    """Return when the fault began: by the clock, else by the step where the source counts them."""
+    steps = [one.onset_step for one in incident.suspects if one.onset_step is not None]
+    if incident.onset is not None:
+        return clock_text(incident.onset)
+    if steps:
+        return f"step {min(steps)} (no clock)"
+    return "before the data began" if incident.onset_before_data else clock_text(None)
 
 
 def _cut(line: str) -> str:
@@ -93,7 +104,7 @@ def _hurt(incident: Incident) -> list[str]:
     if burn is None and incident.severity == "page":
         return ["Hurt: the run makes no step, which no burn rate of steps can tell"]
     if burn is None:
-        return ["Hurt: no objective burns; found before anyone feels it"]
+        return ["Hurt: no burn-rate alert fired on this data", *_pace(incident)]
     long, short = duration(burn.long_seconds), duration(burn.short_seconds)
     others = dict.fromkeys(f"{one.severity} {one.pair}" for one in incident.burns)
     others.pop(f"{burn.severity} {burn.pair}")
@@ -105,7 +116,14 @@ def _hurt(incident: Incident) -> list[str]:
         f"  burn {rates} over {short}; {_budget(burn)}",
         f"  bad/all events when it fired: {_counts(burn)}",
         *([f"  also fired: {', '.join(others)}"] if others else []),
+        *_pace(incident),
     ]
+
+
+def _pace(incident: Incident) -> list[str]:
+    """Return how much slower the run as a whole is, where a finding says so."""
+    slow = [one for one in incident.context if one.level == "job" and one.slowdown is not None]
+    return [f"  the run's steps take x{one.slowdown:.2f} of its own good pace" for one in slow[:1]]
 
 
 def _first_burn(burns: Sequence[Firing]) -> Firing | None:
@@ -121,6 +139,8 @@ def _budget(burn: Firing) -> str:
     """Return what is left of the budget, how long it lasts, and on how much history it rests."""
     left = f"budget left {percent_text(burn.budget_left_ratio)}"
     coverage = burn.budget_coverage_ratio
+    if coverage is not None and coverage < _MIN_BUDGET_COVERAGE:
+        return f"budget not judged: data for {percent_text(coverage)} of its period"
     if coverage is not None and coverage < 1:
         left = f"{left} on data for {percent_text(coverage)} of its period"
     if burn.exhaustion_seconds is None:
@@ -150,9 +170,6 @@ def _counts(burn: Firing) -> str:
 
 def _radius(incident: Incident) -> list[str]:
     radius = incident.blast_radius
-    since = clock_text(incident.onset)
-    if incident.onset is None and incident.onset_before_data:
-        since = "before the data began"
     ranks = UNKNOWN if radius.ranks is None else str(radius.ranks)
     hosts = UNKNOWN if radius.hosts is None else str(radius.hosts)
     size = f"jobs {', '.join(radius.jobs) or UNKNOWN}; ranks {ranks}; hosts {hosts}"
@@ -161,7 +178,7 @@ def _radius(incident: Incident) -> list[str]:
     more = len(radius.victims) - _MAX_VICTIMS
     victims = f", victims {named}" + (f" and {more} more" if more > 0 else "")
     victims = victims if named else ""
-    return [f"Blast radius: {size}; {lost}", f"  since {since}{victims}"]
+    return [f"Blast radius: {size}; {lost}", f"  since {_onset(incident)}{victims}"]
 
 
 def _suspects(incident: Incident) -> list[str]:

@@ -85,12 +85,12 @@ class Subject:
             return f"link {self.link}"
         rank = None if self.rank is None else f"rank {self.rank}"
         name = rank if self.gpu is None else f"gpu {self.gpu}" + (f" ({rank})" if rank else "")
-        if name is None and self.worker is None and self.device:
+        if name is None and self.device:
             name = self.device
         if self.host:
             return f"{name} on {self.host}" if name else self.host
-        if self.worker is not None:
-            return f"worker {self.worker}"
+        if name is None and self.worker is not None:
+            name = f"worker {self.worker}"
         if name is None and self.pp is not None:
             name = f"stage {self.pp}"
         return name or self.group or (f"run {self.run}" if self.run else "unnamed")

@@ -10,7 +10,7 @@ from alerts.blast_radii import RunFacts
 from alerts.faults import JoinParams
 from alerts.incidents import Incident, incident_json, join_incidents
 from collectors.readings import Reading
-from detectors.verdicts import Verdict, verdict_json
+from detectors.verdicts import Verdict, rfc3339, verdict_json
 from paceline.burning import BurnReplay, replay_burns
 from paceline.findings import DetectorParams, find_all
 from paceline.spans import TIMED, end_of_data
@@ -95,7 +95,7 @@ def analysis_json(analysis: Analysis) -> dict[str, object]:
 def coverage_json(reading: Reading) -> dict[str, object]:
     """Return what was there: rows by frame, time spans, and where less came than was due."""
     spans = {
-        name: [str(one) for one in (reading.frame(name)[at].min(), reading.frame(name)[at].max())]
+        name: [rfc3339(one) for one in _ends(reading.frame(name)[at])]
         for name, at in TIMED
         if reading.frame(name)[at].drop_nulls().len()
     }
@@ -118,6 +118,11 @@ def coverage_json(reading: Reading) -> dict[str, object]:
         "spans": spans,
         "gaps": gaps.to_dicts(),
     }
+
+
+def _ends(times: pl.Series) -> list[datetime]:
+    """Return the first and the last of some times."""
+    return times.sort().drop_nulls().gather([0, -1]).to_list()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

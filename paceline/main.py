@@ -1,10 +1,21 @@
 """The command line: `paceline`, also `python -m paceline`."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from paceline.commands import dashboards, slo
 from paceline.commands.analyze import analyze_command
 from paceline.commands.demo import demo_command
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 -- the option's value, as typer hands it over
+    """Print the version, if asked, and end."""
+    if asked:
+        typer.echo(f"paceline {version('paceline')}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="paceline",
@@ -13,6 +24,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Say what slows a training cluster, since when, on what evidence; and whom to wake."""
+
+
 app.command("demo")(demo_command)
 app.command("analyze")(analyze_command)
 app.add_typer(slo.app, name="slo")

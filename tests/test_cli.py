@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +119,12 @@ def test_mixed_folder(tmp_path: Path, throttled: Path) -> None:
             "no scenario 'sunny'; known: throttled",
             id="an unknown scenario is told with the known ones",
         ),
+        pytest.param(
+            ["analyze", ".", "--prometheus", "localhost:9090"],
+            2,
+            "'localhost:9090' is no address of a server",
+            id="an address without its scheme is told how to write it",
+        ),
         pytest.param(["analyze"], 2, "Missing argument", id="a missing argument is a usage error"),
     ],
 )
@@ -128,6 +137,30 @@ def test_refusals(arguments: list[str], code: int, says: str) -> None:
         True,
         False,
     )
+
+
+def test_unreadable_folder(tmp_path: Path) -> None:
+    """A folder in which nothing can be read is exit 1 with the reasons, never a clean bill."""
+    (tmp_path / "prose.txt").write_text("nothing that a cluster says\n", encoding="utf-8")
+    (tmp_path / "empty.log").write_bytes(b"")
+    result = call("analyze", tmp_path)
+
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert "1 x empty file, 1 x no known format" in result.output
+
+
+def test_version() -> None:
+    """--version prints the version alone."""
+    assert call("--version").output == f"paceline {version('paceline')}\n"
+
+
+def test_module() -> None:
+    """`python -m paceline` is the same command."""
+    found = subprocess.run(
+        [sys.executable, "-m", "paceline", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert found.stdout.startswith("paceline ")
 
 
 def test_empty_folder(tmp_path: Path) -> None:

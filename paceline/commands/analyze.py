@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 from rich.console import Console
 
-from collectors.readings import Reading, join_readings
+from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
 from detectors.verdicts import Kind
-from paceline.analysis import Analysis, AnalysisParams, analyze
+from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
 from paceline.output import analysis_bytes, analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
@@ -101,6 +101,8 @@ def _kinds(names: list[str]) -> set[str]:
 def _request(url: str | None, start: datetime | None, end: datetime | None) -> PullRequest | None:
     if url is None:
         return None
+    if not url.startswith(("http://", "https://")):
+        raise refused(f"'{url}' is no address of a server; give one such as http://localhost:9090")
     if start is None or end is None:
         raise refused("--prometheus needs --start and --end, such as --start 2026-01-05T00:00:00")
     return PullRequest.of(url, start, end)
@@ -116,14 +118,11 @@ def _read(paths: list[Path], options: ReadOptions, request: PullRequest | None) 
             reading = join_readings([reading, pull(request)])
     except (NoSuchPathError, PullError) as error:
         raise refused(str(error), code=1) from error
-    if not any(reading.frame(name).height for name in ("steps", "samples", "ops", "collectives")):
-        _warn_empty(reading)
+    if not any(reading.frame(name).height for name in FRAMES if name != "rejects"):
+        reasons = [f"{one.count} x {one.reason}" for one in reject_reasons(reading.rejects)]
+        why = f"; rejected: {', '.join(reasons)}" if reasons else ""
+        raise refused(f"nothing to read there{why}; give logs, scrapes, steps or dumps", code=1)
     return reading
-
-
-def _warn_empty(reading: Reading) -> None:
-    if not reading.events.height and not reading.rejects.height:
-        raise refused("nothing to read there; give logs, scrapes, step records or dumps", code=1)
 
 
 def _write(analysis: Analysis, out: Path, paths: list[Path], *, quiet: bool) -> None:

@@ -32,7 +32,10 @@ def demo_command(
         str, typer.Option(help=f"One of: {', '.join(SCENARIOS)}.")
     ] = "throttled-gpu",
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for sources, report, rules and dashboards.")
+        Path,
+        typer.Option(
+            metavar="DIR", help="Folder for all it writes: 180 MB, report, rules, boards."
+        ),
     ] = Path("out"),
     seed: Annotated[int, typer.Option(help="Other noise, another culprit.")] = 7,
     *,
@@ -81,13 +84,14 @@ def _write_code(folder: Path, report: Path, machine: Path) -> None:
     rules = folder / "rules"
     rules.mkdir(parents=True, exist_ok=True)
     typer.echo(f"Report      {report}")
-    typer.echo(f"For machines {machine}")
+    typer.echo(f"Machines    {machine}")
     for objective in load_library():
         name = f"{objective.name}.rules.yml"
         (rules / name).write_text(burn_rules(objective), encoding="utf-8")
-        tests = burn_rule_tests(objective, rules_file=name)
-        (rules / f"{objective.name}.rules.test.yml").write_text(tests, encoding="utf-8")
+        tests = rules / f"{objective.name}.rules.test.yml"
+        tests.write_text(burn_rule_tests(objective, rules_file=name), encoding="utf-8")
         typer.echo(f"Rules       {rules / name}")
+        typer.echo(f"Rule tests  {tests}")
     for path in build_files(build_boards(), folder / "dashboards"):
         typer.echo(f"Dashboard   {path}")
 

@@ -13,9 +13,9 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-WIDTH_PIXELS: Final = 740
+WIDTH_PIXELS: Final = 700
 """Plot width; the page scales a drawing down where the window is narrower."""
-MARGIN_PIXELS: Final = 175
+MARGIN_PIXELS: Final = 215
 """Room for names to the right of every plot, so that plots below each other share their axis."""
 
 INK: Final = "var(--ink)"
