@@ -11,7 +11,7 @@ help: ## Show what can be made.
 .venv/.ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv from the pinned versions ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 setup: .venv/.ready ## Make .venv from pinned versions.
