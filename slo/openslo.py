@@ -53,11 +53,16 @@ def load_objectives(path: Path) -> list[Objective]:
 
     Raises:
         FileNotFoundError: There is no such file.
+        DocumentError: The file is not UTF-8 text.
         ValueError: As `parse_objectives`.
     """
     if not path.is_file():
         raise FileNotFoundError(f"wanted an OpenSLO document, found no file {path}; {WAY_OUT}")
-    return parse_objectives(path.read_text(encoding="utf-8"), source=path.name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path.name}: wanted UTF-8 text, found {error}; {WAY_OUT}") from error
+    return parse_objectives(text, source=path.name)
 
 
 def load_library() -> list[Objective]:

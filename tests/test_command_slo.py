@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from paceline.commands.slo import app
+from paceline.main import app as paceline
 from slo import rules as rules_module
 from slo.openslo import load_library
 from slo.rules import burn_rules
@@ -45,7 +46,7 @@ def test_check(tmp_path: Path) -> None:
     """--check is content with what is up to date, and names what is not or is missing."""
     run("--out", tmp_path)
     fresh = run("--out", tmp_path, "--check")
-    (tmp_path / NAMES[0]).write_text("changed", encoding="utf-8")
+    (tmp_path / NAMES[0]).write_bytes(b"changed \xff")
     (tmp_path / NAMES[1]).unlink()
     stale = run("--out", tmp_path, "--check")
 
@@ -54,7 +55,7 @@ def test_check(tmp_path: Path) -> None:
         f"not up to date: {tmp_path / name}; run `paceline slo rules --out {tmp_path}`"
         for name in NAMES
     ]
-    assert (tmp_path / NAMES[0]).read_text(encoding="utf-8") == "changed"
+    assert (tmp_path / NAMES[0]).read_bytes() == b"changed \xff"
 
 
 def changed(folder: Path, old: str, new: str) -> Path:
@@ -78,6 +79,24 @@ def test_bad_document(tmp_path: Path, old: str, new: str, message: str) -> None:
 
     assert (outcome.exit_code, outcome.stdout, len(outcome.stderr.splitlines())) == (2, "", 1)
     assert message in outcome.stderr
+
+
+def test_no_text(tmp_path: Path) -> None:
+    """A file that is no text is refused in one line that names it."""
+    (tmp_path / "picture.yml").write_bytes(b"\xff\xfe")
+    outcome = run(tmp_path / "picture.yml")
+
+    assert (outcome.exit_code, len(outcome.stderr.splitlines())) == (2, 1)
+    assert "picture.yml: wanted UTF-8 text" in outcome.stderr
+
+
+def test_command_line() -> None:
+    """The command is part of `paceline`, and without a name of its own it says what there is."""
+    whole = CliRunner().invoke(paceline, ["slo", "rules"])
+    bare = CliRunner().invoke(paceline, ["slo"])
+
+    assert (whole.exit_code, whole.stdout) == (0, run().stdout)
+    assert (bare.exit_code, "rules" in bare.stdout) == (2, True)
 
 
 @pytest.mark.parametrize(

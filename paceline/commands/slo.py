@@ -122,7 +122,8 @@ def _compare(folder: Path, files: dict[str, str]) -> None:
     stale = [
         folder / name
         for name, text in files.items()
-        if not (folder / name).is_file() or (folder / name).read_text(encoding="utf-8") != text
+        # Bytes, so that a file which is no text is not up to date and no error.
+        if not (folder / name).is_file() or (folder / name).read_bytes() != text.encode()
     ]
     for path in stale:
         typer.echo(f"not up to date: {path}; run `paceline slo rules --out {folder}`", err=True)
