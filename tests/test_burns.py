@@ -1,4 +1,4 @@
-"""Multiwindow burn rates, their states, and the budget left."""
+"""Multiwindow burn rates, their states, and how long the budget lasts."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.frames import TIME
-from slo.budgets import BUDGETS, budget_left
 from slo.burns import BURNS, burn_rates
 from slo.growth import BurnParams, Mode
 from slo.objectives import Objective
@@ -230,7 +229,7 @@ def test_four_tiers(window: BurnWindow, on: float, off: float) -> None:
     """Case 35: a tier goes on and off within two scrapes of its ideal times."""
     found_on, found_off = outage_edges(window)
 
-    assert (found_on, found_off) == (pytest.approx(on, abs=60), pytest.approx(off, abs=60))
+    assert [found_on, found_off] == pytest.approx([on, off], abs=60)
 
 
 @pytest.mark.parametrize(
@@ -250,21 +249,6 @@ def test_budget(bad: float, total: float, left: float, exhaustion: float | None)
     ).rows() == [(left, exhaustion)]
 
 
-def test_budget_never_above_full() -> None:
-    """Case 5: more good events than events leave a full budget, and a visible fault."""
-    good = replace(PAGE, bad=None, good=Selector(metric="bad_total"))
-    found = budget_left(steady(103, 100), good, seconds(3600), PRODUCT)
-
-    assert found.select("budget_left_ratio", "fault").rows() == [(1.0, "good_exceeds_total")]
-
-
-def test_budget_schema() -> None:
-    """Beside the group labels the columns are those of the schema."""
-    found = budget_left(steady(1, 100), PAGE, seconds(3600), PRODUCT)
-
-    assert found.drop("c").schema == BUDGETS
-
-
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(3, 9)), min_size=5, max_size=40),
@@ -274,7 +258,7 @@ def test_budget_schema() -> None:
 def test_row_order(growth: list[tuple[int, int]], seed: int, semantics: Semantics) -> None:
     """The order of rows changes nothing, nor does a sample that arrives twice."""
     bad = total = 0
-    points = []
+    points: list[tuple[float, float, float]] = []
     for number, (more_bad, more) in enumerate(growth):
         bad, total = bad + more_bad, total + more
         points.append((60.0 * number, float(bad), float(total)))

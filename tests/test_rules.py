@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from slo import rules as rules_module
 from slo.objectives import Objective
 from slo.openslo import load_library
 from slo.rule_tests import burn_rule_tests
-from slo.rules import burn_rules
+from slo.rules import burn_rules, dump_yaml
 from slo.selectors import parse_selector
 from slo.windows import RECOMMENDED_WINDOWS, windows_by_period, windows_by_share
 
@@ -104,7 +105,7 @@ def told(promtool: str, folder: Path, *arguments: str) -> str:
         pytest.param("training-steps.rules.yml", burn_rules, id="rules"),
         pytest.param(
             "training-steps.rules.test.yml",
-            lambda o: burn_rule_tests(o, rules_file="training-steps.rules.yml"),
+            partial(burn_rule_tests, rules_file="training-steps.rules.yml"),
             id="tests",
         ),
     ],
@@ -131,10 +132,23 @@ def test_promtool(promtool: str, tmp_path: Path, objective: Objective) -> None:
     assert (checked[:2], tested[:2]) == ("0:", "0:"), tested
 
 
-def test_promtool_can_fail(promtool: str, tmp_path: Path) -> None:
-    """A rule file with another threshold fails the generated tests: they really evaluate."""
-    changed = burn_rules(LIBRARY).replace("> 0.14399999999999999", "> 0.5")
-    (tmp_path / "r.yml").write_text(changed, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("> 0.14399999999999999", "> 0.5", id="a page's threshold is raised"),
+        pytest.param("> 0.01\n", "> 0.0001\n", id="a ticket's threshold is lowered"),
+        pytest.param("severity: page", "severity: ticket", id="pages become tickets"),
+        pytest.param("short: 30m", "short: 31m", id="a label names another window"),
+        pytest.param("by (cluster, run)", "by (run)", id="a group label is summed away"),
+        pytest.param("for: 2m", "for: 5m", id="pages wait longer"),
+        pytest.param("absent(", "absent(absent(", id="the absent alert does not parse"),
+    ],
+)
+def test_promtool_can_fail(promtool: str, tmp_path: Path, old: str, new: str) -> None:
+    """A rule file with one thing changed fails the generated tests: they really evaluate."""
+    made = burn_rules(LIBRARY)
+    assert old in made
+    (tmp_path / "r.yml").write_text(made.replace(old, new), encoding="utf-8")
     (tmp_path / "t.yml").write_text(burn_rule_tests(LIBRARY, rules_file="r.yml"), encoding="utf-8")
 
     assert told(promtool, tmp_path, "test", "rules", "t.yml").startswith("1:")
@@ -172,6 +186,29 @@ def test_records() -> None:
             ),
         ]
     )
+
+
+@pytest.mark.parametrize("objective", SHAPES)
+def test_no_collision(objective: Objective) -> None:
+    """No two rules write the same series, and no rule's label hides one that groups."""
+    rules = parsed(objective)
+    written = [
+        (rule.get("record", rule.get("alert")), *sorted(rule["labels"].items())) for rule in rules
+    ]
+
+    assert len(set(written)) == len(rules)
+    assert not {label for rule in rules for label in rule["labels"]} & set(objective.group_labels)
+
+
+@pytest.mark.parametrize("objective", SHAPES)
+def test_safe_shapes(objective: Objective) -> None:
+    """Each division has a denominator above 0, and no rule sums before it takes the growth."""
+    expressions = [rule["expr"] for rule in parsed(objective)]
+    divided = [part for text in expressions for part in re.split(r"\n\s+/\n\s+", text)[1:]]
+
+    assert len(divided) == 2 * len(objective.windows)
+    assert all(re.match(r"\(paceline_slo:total:\S+ > 0\)", part) for part in divided)
+    assert not any(re.search(r"increase\((?!\w+(\{|\[))|vector\(0\)", e) for e in expressions)
 
 
 def test_labels() -> None:
@@ -270,7 +307,7 @@ def test_data_fault(
         "alert_rule_test": [check],
     }
     document = {"rule_files": ["r.yml"], "evaluation_interval": "1m", "tests": [test]}
-    (tmp_path / "t.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    (tmp_path / "t.yml").write_text(dump_yaml(document), encoding="utf-8")
 
     tested = told(promtool, tmp_path, "test", "rules", "t.yml")
 
