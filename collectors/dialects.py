@@ -1,5 +1,6 @@
 """Every file format that Paceline reads: adding one is one line here."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -41,14 +42,34 @@ def read_file(path: Path, source: str, options: ReadOptions) -> Reading:
         The reading; a file that is empty, binary or in no known format, or that may not be
         opened, is one reject with that reason.
     """
+    dialect = _dialect_of(path, source)
+    return dialect if isinstance(dialect, Reading) else dialect.read(path, source, options)
+
+
+def stream_file(path: Path, source: str, options: ReadOptions) -> Iterator[Reading]:
+    """Yield what the file at `path` holds, a part at a time; see `read_file`.
+
+    Files of a dialect that does not stream come as one part.
+    """
+    dialect = _dialect_of(path, source)
+    if isinstance(dialect, Reading):
+        yield dialect
+    elif dialect.stream is None:
+        yield dialect.read(path, source, options)
+    else:
+        yield from dialect.stream(path, source, options)
+
+
+def _dialect_of(path: Path, source: str) -> Dialect | Reading:
+    """Return who reads a file, or the reading that says why nobody does."""
     try:
         head = read_head(path)
     except OSError as error:
         return reject_file(source, f"cannot be opened: {error.strerror}")
     if not head.data:
-        return reject_file(source, "empty file")
+        return reject_file(source, "empty file", count=0)
     dialect = choose(head, DIALECTS)
-    if dialect is None:
-        kind = "binary file in no known format" if head.is_binary else "no known format"
-        return reject_file(source, kind, "" if head.is_binary else head.text.split("\n")[0])
-    return dialect.read(path, source, options)
+    if dialect is not None:
+        return dialect
+    kind = "binary file in no known format" if head.is_binary else "no known format"
+    return reject_file(source, kind, "" if head.is_binary else head.text.split("\n")[0])

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 import polars as pl
 
 from collectors.blanks import word_reason
-from collectors.frames import REJECTS, TIME, schema_of
+from collectors.frames import REJECTS, TIME, conform, schema_of
 from collectors.readings import MAX_REJECT_CHARACTERS
 from collectors.series import IDENTITIES, POINTS, Series, number_pages, value_columns
 
@@ -77,11 +77,13 @@ def read_page(path: Path, source: str) -> Page:
             joined = samples.join(heads, on="head", how="left", maintain_order="left")
             good, bad = _sort_out(joined, to_microseconds)
             points.append(good)
-            rejects.append(bad.with_columns(source=pl.lit(source)).select(REJECTS.names()))
+            rejects.append(
+                conform(bad.lazy().with_columns(source=pl.lit(source)), REJECTS).collect()
+            )
     kept = number_pages(pl.concat(points))
     return Page(
         series=Series(points=kept, identities=_identities(heads, kept)),
-        rejects=pl.concat(rejects),
+        rejects=pl.concat(rejects).with_columns(source=pl.lit(source)),
         repeats=_repeats(comments, kept),
     )
 

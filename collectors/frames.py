@@ -11,6 +11,9 @@ import polars as pl
 
 TIME: Final = pl.Datetime("us", "UTC")
 
+LABEL: Final = pl.Struct({"key": pl.String, "value": pl.String})
+"""One named thing more that a source says: a metric's label, an attribute of an event."""
+
 
 def schema_of(columns: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.Schema:
     """Return the schema of the given columns, in their order."""
@@ -28,13 +31,18 @@ SAMPLES: Final = schema_of(
         "run": pl.String,
         "signal": pl.String,
         "value": pl.Float64,
+        "exact": pl.UInt64,
+        "wraps_at": pl.Float64,
         "reason": pl.String,
         "source": pl.String,
     }
 )
-"""One measured value. `device_kind`: gpu, nic, switch_port, disk, cpu, node. `device` is canonical
-(see `collectors.identity`); `index` is the number the source gave it, for people. `value` is null
-when the source answered without one and `reason` says why (blank, not_supported, out_of_range ...).
+"""One measured value. `device_kind`: gpu, nic, switch_port, disk, cpu, node; a lane, priority or
+queue of a port is a device of its own (`lane`, `eth4/lane2`). `device` is canonical (see
+`collectors.identity`); `index` is the number the source gave it, for people. `value` is null when
+the source answered without one and `reason` says why (blank, not_supported, out_of_range ...).
+`exact` is a count that float64 cannot hold, null where `value` is exact. `wraps_at` is the count at
+which a counter starts again from 0: infinite if it stops at its top instead, null if not known.
 """
 
 STEPS: Final = schema_of(
@@ -132,22 +140,32 @@ EVENTS: Final = schema_of(
         "severity": pl.String,
         "peer": pl.String,
         "count": pl.Int32,
+        "last": TIME,
         "message": pl.String,
+        "attributes": pl.List(LABEL),
         "source": pl.String,
         "position": pl.Int64,
     }
 )
 """Something that happened. `kind` is ours (xid, sxid, link_down, link_up, net_error, oom,
 traceback, process_exit, checkpoint, evaluation, run_start, run_end, warning ...); `peer` is the
-other end where the source names one; `count` is how many equal lines it stands for."""
+other end where the source names one; `count` is how many equal lines it stands for and `last` the
+time of the last of them, null for one. `attributes` is what else the line says, by name (the pid,
+the link, the sub-code); null if nothing."""
 
 JOBS: Final = schema_of(
     {
         "run": pl.String,
         "attempt": pl.Int32,
+        "name": pl.String,
+        "user": pl.String,
         "state": pl.String,
+        "flags": pl.List(pl.String),
+        "submit": TIME,
         "start": TIME,
         "end": TIME,
+        "elapsed_seconds": pl.Float64,
+        "cpu_seconds": pl.Float64,
         "hosts": pl.List(pl.String),
         "world": pl.Int32,
         "exit": pl.String,
@@ -155,7 +173,10 @@ JOBS: Final = schema_of(
         "source": pl.String,
     }
 )
-"""One attempt of a run as its launcher or scheduler tells it."""
+"""One attempt of a run as its launcher or scheduler tells it. `start` and `end` are null until they
+happen: a planned start is none. `elapsed_seconds` is the scheduler's own count and wins over the
+difference of two local stamps. `flags` are the state's additions (DRAIN) and what reading took
+(rejoined); null if none."""
 
 PLACEMENTS: Final = schema_of(
     {
@@ -176,6 +197,7 @@ PLACEMENTS: Final = schema_of(
 
 LINKS: Final = schema_of(
     {
+        "time": TIME,
         "node_a": pl.String,
         "port_a": pl.String,
         "node_b": pl.String,
@@ -184,13 +206,37 @@ LINKS: Final = schema_of(
         "source": pl.String,
     }
 )
-"""One cable, named once: the ends are in alphabetical order of (node, port)."""
+"""One cable, named once: the ends are in alphabetical order of (node, port). `time` is when the
+source saw it, null if it does not say: cables move."""
+
+ALIASES: Final = schema_of(
+    {
+        "time": TIME,
+        "host": pl.String,
+        "device_kind": pl.String,
+        "device": pl.String,
+        "alias_kind": pl.String,
+        "alias": pl.String,
+        "source": pl.String,
+    }
+)
+"""One statement that a device has a further name: `alias` in its canonical spelling, `alias_kind`
+one of uuid, pci, index, minor, rdma, netdev, guid, lid, label, name, pod, ip. `device_kind` node
+speaks of the host itself, whose `device` is null. `time` is when the source said so, null if it
+does not tell: names move."""
 
 REJECTS: Final = schema_of(
-    {"source": pl.String, "position": pl.Int64, "text": pl.String, "reason": pl.String}
+    {
+        "source": pl.String,
+        "position": pl.Int64,
+        "text": pl.String,
+        "reason": pl.String,
+        "count": pl.Int64,
+    }
 )
-"""One input line or record that became nothing else. `position` is a line number from 1, or null
-when the whole file is meant; `text` is cut to 200 characters."""
+"""Input lines or records that became nothing else. `position` is a line number from 1, or null
+when the whole file is meant; `text` is cut to 200 characters. `count` is for how many lines the row
+stands, the first of which it shows; null is one."""
 
 COVERAGE: Final = schema_of(
     {

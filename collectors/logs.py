@@ -7,8 +7,9 @@ finds anything is no log of ours, and one reject.
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -69,7 +70,8 @@ def read_log_lines(data: bytes, name: str, source: str, options: ReadOptions) ->
     placed = _placed(lines, name)
     reading, rest = _shared_out(placed, LINE_DIALECTS, options)
     if rest.height == placed.height:
-        return reject_file(source, "no known format", str(placed["text"].first() or ""))
+        first, count = str(placed["text"].first() or ""), placed["position"].n_unique()
+        return reject_file(source, "no known format", first, count)
     rejects = rest.select(
         "position",
         pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS),
@@ -80,8 +82,11 @@ def read_log_lines(data: bytes, name: str, source: str, options: ReadOptions) ->
         index=pl.col("local_rank").drop_nulls().first()
     )
     whole = join_readings([reading, reading_of(rejects=rejects, placements=placements)])
-    sourced = {frame: whole.frame(frame).with_columns(source=pl.lit(source)) for frame in _SOURCED}
-    return Reading(**sourced | {"steps": _numbered(sourced["steps"])})
+    sourced: dict[str, Any] = {
+        frame: whole.frame(frame).with_columns(source=pl.lit(source)) for frame in _SOURCED
+    }
+    used = placed.join(rest, on="line", how="anti")["position"].n_unique()
+    return replace(whole, **sourced | {"steps": _numbered(sourced["steps"])}, lines_used=used)
 
 
 def _numbered(steps: pl.DataFrame) -> pl.DataFrame:

@@ -80,7 +80,7 @@ def reading_of_answer(answer: Answer, source: str) -> Reading:
         source: The name to quote in evidence.
     """
     rejects = pl.DataFrame(
-        [(source, *row) for row in answer.rejects],
+        [(source, *row, 1) for row in answer.rejects],
         schema=REJECTS,
         orient="row",
     )

@@ -56,7 +56,7 @@ def read_series(series: Series, source: str) -> Reading:
         source: The name to quote in evidence.
 
     Returns:
-        The reading; metrics without a reader are rejects, one a name, with their count in `text`.
+        The reading; metrics without a reader are rejects, one a name for all its samples.
     """
     names = series.identities["name"].unique(maintain_order=True)
     parts: list[Reading] = []
@@ -85,8 +85,9 @@ def _unread(series: Series, source: str) -> Reading:
         .sort("position", "name")
         .select(
             "position",
+            "count",
             source=pl.lit(source),
-            text=pl.format("{} ({} samples)", "name", "count"),
+            text="name",
             reason=reason,
         )
     )

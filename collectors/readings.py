@@ -1,12 +1,13 @@
 """What a reader hands back: one frame of each kind, most of them empty."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import polars as pl
 
 from collectors.frames import (
+    ALIASES,
     COLLECTIVES,
     COVERAGE,
     EVENTS,
@@ -23,6 +24,9 @@ from collectors.frames import (
 MAX_REJECT_CHARACTERS: Final = 200
 """Longer rejected lines are cut: enough to recognise one, too little to fill a report."""
 
+MAX_REJECT_EXAMPLES: Final = 20
+"""Rejected lines of one reason that are kept one by one; a large log has millions of the same."""
+
 FRAMES: Final[Mapping[str, pl.Schema]] = {
     "samples": SAMPLES,
     "steps": STEPS,
@@ -32,6 +36,7 @@ FRAMES: Final[Mapping[str, pl.Schema]] = {
     "jobs": JOBS,
     "placements": PLACEMENTS,
     "links": LINKS,
+    "aliases": ALIASES,
     "rejects": REJECTS,
     "coverage": COVERAGE,
 }
@@ -60,8 +65,11 @@ class Reading:
         jobs: `JOBS`.
         placements: `PLACEMENTS`.
         links: `LINKS`.
+        aliases: `ALIASES`.
         rejects: `REJECTS`, every line or record that became nothing else.
         coverage: `COVERAGE`.
+        lines_used: How many input lines that are not empty ended as rows or as parts of rows; the
+            others are counted by the rejects.
     """
 
     samples: pl.DataFrame = field(default_factory=lambda: _empty("samples"))
@@ -72,8 +80,10 @@ class Reading:
     jobs: pl.DataFrame = field(default_factory=lambda: _empty("jobs"))
     placements: pl.DataFrame = field(default_factory=lambda: _empty("placements"))
     links: pl.DataFrame = field(default_factory=lambda: _empty("links"))
+    aliases: pl.DataFrame = field(default_factory=lambda: _empty("aliases"))
     rejects: pl.DataFrame = field(default_factory=lambda: _empty("rejects"))
     coverage: pl.DataFrame = field(default_factory=lambda: _empty("coverage"))
+    lines_used: int = 0
 
     def frame(self, name: str) -> pl.DataFrame:
         """Return the frame called `name`, one of `FRAMES`."""
@@ -90,9 +100,15 @@ def reading_of(**frames: pl.DataFrame | pl.LazyFrame) -> Reading:
     Returns:
         The reading; frames not given are empty.
     """
-    return Reading(
-        **{name: conform(frame.lazy(), FRAMES[name]).collect() for name, frame in frames.items()}
-    )
+    whole: dict[str, Any] = {
+        name: conform(frame.lazy(), FRAMES[name]).collect() for name, frame in frames.items()
+    }
+    return Reading(**whole)
+
+
+def count_lines(reading: Reading, used: int) -> Reading:
+    """Return `reading` with the number of input lines that it was made of."""
+    return replace(reading, lines_used=used)
 
 
 def join_readings(readings: Iterable[Reading]) -> Reading:
@@ -100,18 +116,43 @@ def join_readings(readings: Iterable[Reading]) -> Reading:
     parts = list(readings)
     if not parts:
         return Reading()
-    return Reading(
-        **{name: pl.concat([part.frame(name) for part in parts], how="vertical") for name in FRAMES}
-    )
+    whole: dict[str, Any] = {
+        name: pl.concat([part.frame(name) for part in parts], how="vertical") for name in FRAMES
+    }
+    return Reading(**whole, lines_used=sum(part.lines_used for part in parts))
 
 
-def reject_file(source: str, reason: str, text: str = "") -> Reading:
+def reject_file(source: str, reason: str, text: str = "", count: int = 1) -> Reading:
     """Return the reading of an input of which nothing could be read.
 
     Args:
         source: The input's name.
         reason: Why, in the words of the report.
         text: The start of its content, if that helps to recognise it.
+        count: How many lines it has that are not empty.
     """
-    row = {"source": [source], "text": [text[:MAX_REJECT_CHARACTERS]], "reason": [reason]}
+    shown = text[:MAX_REJECT_CHARACTERS]
+    row = {"source": [source], "text": [shown], "reason": [reason], "count": [count]}
     return reading_of(rejects=pl.DataFrame(row))
+
+
+def fold_rejects(rejects: pl.DataFrame, max_examples: int = MAX_REJECT_EXAMPLES) -> pl.DataFrame:
+    """Return rejects with the first lines of each reason and one row for its others.
+
+    Args:
+        rejects: `REJECTS`; a null count is one.
+        max_examples: Rows that a reason may have before the rest becomes one row.
+
+    Returns:
+        `REJECTS` by source, reason and position. The last row of a long reason shows the first
+        line that it stands for, and its `count` is how many there are: no line is lost.
+    """
+    reason = ["source", "reason"]
+    ranked = rejects.sort("source", "reason", "position", nulls_last=False).with_columns(
+        pl.col("count").fill_null(1),
+        slot=pl.int_range(pl.len()).over(reason).clip(upper_bound=max_examples),
+    )
+    folded = ranked.group_by(*reason, "slot", maintain_order=True).agg(
+        pl.col("position").first(), pl.col("text").first(), pl.col("count").sum()
+    )
+    return folded.select(REJECTS.names())

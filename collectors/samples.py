@@ -15,6 +15,7 @@ MEANINGS: Final = schema_of(
         "low": pl.Float64,
         "high": pl.Float64,
         "top": pl.Float64,
+        "wraps_at": pl.Float64,
         "host": pl.String,
         "device_kind": pl.String,
         "device": pl.String,
@@ -24,7 +25,8 @@ MEANINGS: Final = schema_of(
     }
 )
 """What a label set measures. `low` and `high` bound the value before `factor` is applied, `top` is
-where a counter stops counting; a null or infinite one is none."""
+where a counter stops counting; a null or infinite one is none. `wraps_at` is where it starts again
+from 0, null if not known; a counter with a top never does."""
 
 ENTITY: Final = ("host", "device_kind", "device", "signal")
 
@@ -35,11 +37,16 @@ MEASURED: Final = schema_of(
         "time": TIME,
         "page": pl.UInt32,
         "value": pl.Float64,
+        "exact": pl.UInt64,
         "reason": pl.String,
         "position": pl.Int64,
     }
 )
 """A sample that still knows its series; `entity` numbers a signal of a device of a host."""
+
+_NEVER: Final = pl.lit(float("inf"))
+
+_TOP_64: Final = pl.lit(2**64 - 1, dtype=pl.UInt64)
 
 _HIGHEST_WINS: Final = ("xid_last", "xid_window_count", "clock_event_window_count", "health_status")
 
@@ -74,10 +81,22 @@ def measure(points: pl.DataFrame, meanings: pl.DataFrame) -> pl.DataFrame:
         points.lazy()
         .join(numbered.lazy(), on="series", how="inner", maintain_order="left")
         .with_columns(reason=reason)
-        .with_columns(value=pl.when(pl.col("reason").is_null()).then(raw * pl.col("factor")))
+        .with_columns(
+            value=pl.when(pl.col("reason").is_null()).then(raw * pl.col("factor")),
+            exact=_exact(),
+            wraps_at=pl.coalesce("wraps_at", pl.when(pl.col("top").is_finite()).then(_NEVER)),
+        )
         .select(MEASURED.names())
         .collect()
     )
+
+
+def _exact() -> pl.Expr:
+    """Return the count in our unit where float64 would lose its last digits; else null."""
+    count = pl.col("text").cast(pl.UInt64, strict=False)
+    factor = pl.col("factor").cast(pl.UInt64, strict=False)
+    whole = (factor == pl.col("factor")) & (count <= _TOP_64 // factor)
+    return pl.when(whole, pl.col("reason").is_null()).then(count * factor)
 
 
 def settle_duplicates(measured: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -10,12 +10,10 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import TIME, schema_of
+from collectors.frames import LABEL, TIME, schema_of
 
 MIN_INEXACT_VALUE: Final = 2.0**53
 """From here on a float64 skips integers, so the printed digits are kept beside the value."""
-
-LABEL: Final = pl.Struct({"key": pl.String, "value": pl.String})
 
 POINTS: Final = schema_of(
     {

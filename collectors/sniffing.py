@@ -1,6 +1,6 @@
 """Which reader wants a file: decided by its content, never by its name alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,11 +70,14 @@ class Dialect:
         wants: How sure the dialect is of a head, 0 (not mine) to 1 (nobody else's).
         read: Reads the file at a path; the text is the source's name in evidence. Never raises
             on content.
+        stream: Does the same a part at a time, in bounded memory; null for formats whose files
+            are small. The parts joined say what `read` says.
     """
 
     name: str
     wants: Callable[[Head], float]
     read: Callable[[Path, str, ReadOptions], Reading]
+    stream: Callable[[Path, str, ReadOptions], Iterator[Reading]] | None = None
 
 
 def read_head(path: Path) -> Head:

@@ -155,7 +155,7 @@ def reject_reasons(rejects: pl.DataFrame) -> list[RejectReason]:
         .with_columns(example=_printable(where).str.strip_chars_end().str.slice(0, 160))
         .group_by("reason")
         .agg(
-            pl.len().alias("count"),
+            pl.col("count").fill_null(1).sum().alias("count"),
             pl.col("source").n_unique().alias("sources"),
             pl.col("example").first(),
         )
@@ -172,4 +172,4 @@ def _printable(text: pl.Expr) -> pl.Expr:
 def rejects_json(rejects: pl.DataFrame) -> dict[str, object]:
     """Return how much was rejected, why, and one example of each reason."""
     reasons = [asdict(one) for one in reject_reasons(rejects)]
-    return {"count": rejects.height, "reasons": reasons}
+    return {"count": sum(one.count for one in reject_reasons(rejects)), "reasons": reasons}

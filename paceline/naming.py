@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -50,7 +50,8 @@ def name_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
         {"source": list(names), "_run": list(names.values())},
         schema={"source": pl.String, "_run": pl.String},
     )
-    return replace(reading, **{name: _named(reading.frame(name), table) for name in _NAMED_FRAMES})
+    named: dict[str, Any] = {name: _named(reading.frame(name), table) for name in _NAMED_FRAMES}
+    return replace(reading, **named)
 
 
 def _named(frame: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from collectors import exposition
 from collectors.exposition import read_page
+from collectors.frames import REJECTS
 
 
 def page_of(folder: Path, text: str) -> exposition.Page:
@@ -114,7 +115,7 @@ def test_rejects(tmp_path: Path, line: str, reason: str) -> None:
     """A line that is no sample is one reject with its line number; the rest of the page stays."""
     page = page_of(tmp_path, f'b{{x="1"}} 1\n{line}\nb{{x="2"}} 2\n')
 
-    assert page.rejects.rows() == [("page", 2, line.strip(), reason)]
+    assert page.rejects.drop("count").rows() == [("page", 2, line.strip(), reason)]
     assert values(page) == [1.0, 2.0]
 
 
@@ -215,4 +216,4 @@ def test_any_bytes(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "page.prom"
     path.write_bytes(data)
 
-    assert read_page(path, "page").rejects.columns == ["source", "position", "text", "reason"]
+    assert read_page(path, "page").rejects.columns == REJECTS.names()

@@ -36,9 +36,9 @@ def test_mixed_page(tmp_path: Path) -> None:
         "network_speed_bytes_per_second",
     ]
     assert reading.rejects.drop("source").rows() == [
-        (5, "node_infiniband_legacy_data_total (1 samples)", "repeats another counter"),
-        (6, "go_goroutines (1 samples)", "unknown metric"),
-        (7, "http_requests_total (2 samples)", "unknown metric"),
+        (5, "node_infiniband_legacy_data_total", "repeats another counter", 1),
+        (6, "go_goroutines", "unknown metric", 1),
+        (7, "http_requests_total", "unknown metric", 2),
     ]
 
 
