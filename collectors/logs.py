@@ -4,7 +4,6 @@ Each line that is not empty ends as a row, as part of one, or as a reject. A tex
 finds anything is no log of ours, and one reject.
 """
 
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from collectors.readings import (
     reject_file,
 )
 from collectors.sniffing import Head, ReadOptions
+from collectors.taken import taken_on
 from collectors.torn_records import split_records
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -34,9 +34,9 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 MAX_UNPACKED_BYTES: Final = 2**31
 """A compressed log is read up to here; more would be a bomb."""
 
-_HOST_NAME: Final = r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*-?\d{3,}"
 
-_NO_HOST: Final = r"(?:slurm|job|log|run|rank|step|task|attempt|worker|output|train|default).*"
+_MIN_HOST_DIGITS: Final = 3
+"""Logs are called `exp12.log` after their run as well."""
 
 
 def wants_logs(head: Head) -> float:
@@ -119,16 +119,8 @@ def _shared_out(
 def _placed(lines: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the lines with the rank or the host of the file's name where they say none."""
     rank = pl.lit(file_rank(name), dtype=pl.Int32)
-    host = pl.lit(_file_host(name), dtype=pl.String)
+    host = pl.lit(taken_on(name, ReadOptions(), _MIN_HOST_DIGITS), dtype=pl.String)
     return lines.with_columns(pl.col("rank").fill_null(rank), pl.col("host").fill_null(host))
-
-
-def _file_host(name: str) -> str | None:
-    """Return the host that a file is called after, such as `hx8-017.log`; null if it is no host."""
-    stem = name.lower().split(".")[0]
-    if re.fullmatch(_NO_HOST, stem) or not re.fullmatch(_HOST_NAME, stem):
-        return None
-    return stem
 
 
 def _unpacked(data: bytes) -> bytes:

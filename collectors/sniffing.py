@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -54,11 +55,21 @@ class ReadOptions:
 
     Attributes:
         time_zone: IANA zone of stamps that carry none.
-        year: Year of stamps that carry none; null: such a time is not known.
+        year: Year of stamps that carry none; null: such a time is not known. In a log that goes
+            over New Year it is the year of the last stamp.
+        host: Host of files that name none; null: the file's name may still tell.
+        taken: When a file without stamps was taken, with a zone; null: its name may still tell.
     """
 
     time_zone: str = "UTC"
     year: int | None = None
+    host: str | None = None
+    taken: datetime | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a time that could mean two."""
+        if self.taken is not None and self.taken.tzinfo is None:
+            raise ValueError(f"taken must have a zone, got {self.taken}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
