@@ -7,35 +7,18 @@ identifiers, InfiniBand port counters, mlx5 counters of the Linux kernel documen
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-Kind = Literal["gauge", "counter", "state"]
+from collectors.link_signals import (
+    FEC_SIGNALS,
+    OPTIC_SIGNALS,
+    PORT_STATES,
+    QUEUE_SIGNALS,
+    TRANSPORT_SIGNALS,
+)
+from collectors.signal_kinds import Signal, signal_table
 
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """One thing that is measured.
-
-    Attributes:
-        name: Our name; its end is the unit.
-        kind: `gauge` is a level, `counter` only grows until it is reset, `state` is a code, flag
-            or mask, which has no mean.
-        bad: +1 if more is worse, -1 if less is worse, 0 if neither.
-        quantum: Smallest step the source reports, in the signal's unit; 0 if it has none.
-    """
-
-    name: str
-    kind: Kind
-    bad: int
-    quantum: float = 0.0
-
-
-def _table(*signals: Signal) -> Mapping[str, Signal]:
-    return {signal.name: signal for signal in signals}
-
-
-GPU_SIGNALS: Final = _table(
+GPU_SIGNALS: Final = signal_table(
     Signal("sm_clock_hertz", "gauge", -1, 15e6),
     Signal("memory_clock_hertz", "gauge", -1, 1e6),
     Signal("application_sm_clock_hertz", "gauge", -1, 15e6),
@@ -131,7 +114,7 @@ GPU_SIGNALS: Final = _table(
 )
 """Of GPUs, their MIG instances and their NVLinks."""
 
-PORT_SIGNALS: Final = _table(
+PORT_SIGNALS: Final = signal_table(
     Signal("received_bytes_total", "counter", 0),
     Signal("transmitted_bytes_total", "counter", 0),
     Signal("received_packets_total", "counter", 0, 1.0),
@@ -221,7 +204,7 @@ PORT_SIGNALS: Final = _table(
 )
 """Of ports: a host's NIC or a switch. Received and sent are seen from the port that counts."""
 
-HOST_SIGNALS: Final = _table(
+HOST_SIGNALS: Final = signal_table(
     Signal("cpu_clock_hertz", "gauge", -1, 1e6),
     Signal("cpu_core_throttles_total", "counter", +1, 1.0),
     Signal("cpu_package_throttles_total", "counter", +1, 1.0),
@@ -237,5 +220,14 @@ HOST_SIGNALS: Final = _table(
 )
 """Of a node as a whole, or one of its processors."""
 
-SIGNALS: Final[Mapping[str, Signal]] = {**GPU_SIGNALS, **PORT_SIGNALS, **HOST_SIGNALS}
+SIGNALS: Final[Mapping[str, Signal]] = {
+    **GPU_SIGNALS,
+    **PORT_SIGNALS,
+    **FEC_SIGNALS,
+    **QUEUE_SIGNALS,
+    **PORT_STATES,
+    **TRANSPORT_SIGNALS,
+    **OPTIC_SIGNALS,
+    **HOST_SIGNALS,
+}
 """All of them by name."""
