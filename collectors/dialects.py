@@ -15,6 +15,7 @@ from collectors.metric_files import (
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.readings import Reading, reject_file
+from collectors.scrape_archives import stream_exposition
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.step_records import read_step_records, wants_step_records
 
@@ -22,7 +23,12 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
-    Dialect(name="exposition page", wants=wants_exposition, read=read_exposition),
+    Dialect(
+        name="exposition page",
+        wants=wants_exposition,
+        read=read_exposition,
+        stream=stream_exposition,
+    ),
     Dialect(name="prometheus answer", wants=wants_prometheus_answer, read=read_prometheus_answer),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),
     Dialect(name="log", wants=wants_logs, read=read_logs),

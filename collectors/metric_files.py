@@ -10,7 +10,7 @@ from collectors.exposition import read_page
 from collectors.frames import EVENTS, REJECTS, conform
 from collectors.metric_mappers import read_series
 from collectors.prometheus_answers import Answer, read_answers
-from collectors.readings import Reading, join_readings, reading_of
+from collectors.readings import Reading, count_lines, join_readings, reading_of
 from collectors.sniffing import Head, ReadOptions
 
 _DECLARATION: Final = re.compile(r"#\s*(?:HELP|TYPE|UNIT)\s+[a-zA-Z_:][\w:]*(?:\s|$)|# EOF$")
@@ -51,7 +51,9 @@ def read_exposition(path: Path, source: str, options: ReadOptions) -> Reading:
         source=pl.lit(source),
     )
     own = reading_of(rejects=page.rejects, events=conform(repeats.lazy(), EVENTS))
-    return join_readings([own, read_series(page.series, source)])
+    said = read_series(page.series, source)
+    unread = int(said.rejects["count"].sum())
+    return count_lines(join_readings([own, said]), page.lines - page.rejects.height - unread)
 
 
 def wants_prometheus_answer(head: Head) -> float:

@@ -48,6 +48,12 @@ NOT_READ: Final = {
 """Patterns of metrics that are left out on purpose, with the reason."""
 
 
+def readable_names(names: pl.Series) -> pl.Series:
+    """Return those of some metric names that a mapper understands."""
+    known = pl.concat([mapper.knows(names) for mapper in MAPPERS])
+    return names.filter(names.is_in(known.implode()))
+
+
 def read_series(series: Series, source: str) -> Reading:
     """Return what a set of series says, read by the mappers that know their names.
 

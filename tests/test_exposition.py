@@ -163,12 +163,11 @@ def test_big_integers_keep_their_digits(tmp_path: Path) -> None:
     assert points["text"].to_list() == ["9223372036854775794", None]
 
 
-def test_blocks_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_join(tmp_path: Path) -> None:
     """A page read in small blocks gives what it gives in one."""
     text = "".join(f'a{{x="{n % 3}"}} {n} {n}000\n' for n in range(50)) + "oops\na 1"
     whole = page_of(tmp_path, text)
-    monkeypatch.setattr(exposition, "BLOCK_BYTES", 64)
-    cut = page_of(tmp_path, text)
+    cut = read_page(tmp_path / "page.prom", "page", block_bytes=64)
 
     assert cut.series.points.equals(whole.series.points)
     assert cut.series.identities.equals(whole.series.identities)
