@@ -1,22 +1,30 @@
-"""Find pauses: a fabric that stops its senders, or one receiver that cannot drain.
+"""Find congestion: a fabric that stops its senders, one receiver that cannot drain, an incast.
 
-Source: fabric reference, section 6.3. Pause direction is read from the port that counts it: a
-pause received means that the network stops this NIC, a pause sent that this NIC stops the network.
-A lossless fabric shows congestion in no drop counter.
+Source: fabric reference, sections 6.2 and 6.3. Pause direction is read from the port that counts
+it: a pause received means that the peer stops this port, a pause sent that this port stops its
+peer. A lossless fabric shows congestion in no drop counter, and a low average of traffic is no
+argument against it. Only the root of a tree of stops is reported, the others are its victims.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Final
 
 import polars as pl
 
-from detectors.cleaning import CleaningParams
-from detectors.growth import port_growth, run_numbers
-from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+from detectors.congestion_words import (
+    fabric_verdict,
+    incast_verdict,
+    paused_verdict,
+    receiver_verdict,
+)
+from detectors.dirty_bins import LINE_LIMITS
+from detectors.fabric import Fabric
+from detectors.growth import SpellParams, port_growth, run_numbers
+from detectors.pause_shares import stop_shares
+from detectors.stops import Stop, find_stops, roots
+from detectors.verdicts import Verdict, verdict_frame
 
-RECEIVED: Final = ("pause_received_seconds_total", "global_pause_received_seconds_total")
-SENT: Final = ("pause_sent_seconds_total", "global_pause_sent_seconds_total")
 MARKS: Final = ("ecn_marked_packets_total",)
 
 
@@ -25,166 +33,170 @@ class CongestionParams:
     """When pauses count.
 
     Attributes:
-        cleaning: Gap and wrap rules of counters.
-        bin_seconds: Growth is looked at in bins of this width.
+        spells: What lasts.
         min_pause_ratio: Share of time a port is paused; a starting point without measurement.
-        min_bins: Bins in a row that must be bad.
-        max_gap_bins: Good or unknown bins that do not end a run.
+        min_wait_ratio: Share of time a port waits for credit; a starting point likewise.
         min_fabric_share: Share of ports at once from which it is the fabric's matter.
-        min_ports: Ports below which nobody can say what is common.
+        min_devices: Hosts and switches below which nobody can say what is common.
+        max_rooted_share: If no more than this share of the ports stop others, they are the cause
+            of what the fabric shows.
+        min_sources: Ports that a switch stops from which it is an incast.
     """
 
-    cleaning: CleaningParams = field(default_factory=CleaningParams)
-    bin_seconds: float = 300.0
+    spells: SpellParams = field(default_factory=SpellParams)
     min_pause_ratio: float = 0.05
-    min_bins: int = 2
-    max_gap_bins: int = 1
+    min_wait_ratio: float = 0.10
     min_fabric_share: float = 0.6
-    min_ports: int = 4
+    min_devices: int = 4
+    max_rooted_share: float = 0.25
+    min_sources: int = 2
 
 
-def find_congestion(samples: pl.LazyFrame, params: CongestionParams) -> pl.DataFrame:
-    """Return fabrics, or single NICs, that pause for a noticeable share of time.
+def find_congestion(fabric: Fabric, params: CongestionParams) -> pl.DataFrame:
+    """Return fabrics, switches and single NICs that stop traffic for a noticeable share of time.
 
     Args:
-        samples: `SAMPLES` of ports; a port that does not count pauses says nothing.
+        fabric: What is known of ports; a port that does not count pauses says nothing.
         params: The thresholds.
 
     Returns:
-        `VERDICTS` of kind congestion: at level job when most ports pause at once, else at level
-        nic for each NIC that stops its network. Partition key: fabric.
+        `VERDICTS` of kind congestion: at level job when most ports pause at once; at level nic
+        for a NIC that stops its network; at level link or group for the egress or switch that many
+        sources meet; at level link for ports that are stopped by nobody knows whom. Partition
+        key: fabric.
     """
-    growth = port_growth(
-        samples, (*RECEIVED, *SENT, *MARKS), params.bin_seconds, params.cleaning
-    ).collect()
-    ratios = _pause_ratios(growth)
-    fabric = _fabric_runs(ratios, params)
-    verdicts = [_fabric_verdict(row, growth, params) for row in fabric]
-    return verdict_frame([*verdicts, *_receivers(ratios, fabric, params)])
-
-
-def _pause_ratios(growth: pl.DataFrame) -> pl.DataFrame:
-    """Return the paused share of time of each port and bin, by direction."""
-    port = ["host", "device", "bin"]
-    return (
-        growth.filter(pl.col("signal").is_in([*RECEIVED, *SENT]))
-        .group_by(port)
-        .agg(
-            pl.col("rate").filter(pl.col("signal").is_in(RECEIVED)).max().alias("received"),
-            pl.col("rate").filter(pl.col("signal").is_in(SENT)).max().alias("sent"),
-            pl.col("first").min(),
-        )
-        .with_columns(paused=pl.max_horizontal("received", "sent"))
-        .sort(port)
+    shares = stop_shares(fabric, params.spells.bin_seconds)
+    runs = _fabric_runs(shares, params)
+    marks = port_growth(fabric.intervals, MARKS, params.spells.bin_seconds)
+    outside = _outside(shares, runs)
+    found = find_stops(outside, fabric, _min_shares(params), params.spells)
+    stops = [one for one in found if not _is_damaged(one, fabric)]
+    return verdict_frame(
+        [
+            *(fabric_verdict(row, marks, params.spells) for row in runs),
+            *_rooted(stops, fabric, params),
+        ]
     )
 
 
-def _fabric_runs(ratios: pl.DataFrame, params: CongestionParams) -> list[dict[str, Any]]:
-    """Return runs of bins in which most ports pause at once."""
-    share = (
-        ratios.drop_nulls("paused")
-        .group_by("bin")
+def _min_shares(params: CongestionParams) -> dict[str, float]:
+    return {
+        "received": params.min_pause_ratio,
+        "sent": params.min_pause_ratio,
+        "waited": params.min_wait_ratio,
+    }
+
+
+def _fabric_runs(shares: pl.DataFrame, params: CongestionParams) -> list[dict[str, Any]]:
+    """Return runs of bins in which most ports pause at once and no few of them are the cause."""
+    known = shares.with_columns(paused=pl.max_horizontal("received", "sent")).drop_nulls("paused")
+    is_nic = pl.col("port_kind") == "nic"
+    stopping = ((pl.col("sent") >= params.min_pause_ratio) & is_nic).fill_null(value=False).mean()
+    bins = (
+        known.group_by("bin")
         .agg(
             (pl.col("paused") >= params.min_pause_ratio).mean().alias("share"),
             pl.len().alias("ports"),
+            pl.col("host").n_unique().alias("devices"),
             pl.col("paused").median().alias("ratio"),
+            stopping.alias("stopping"),
         )
-        .filter(pl.col("share") >= params.min_fabric_share, pl.col("ports") >= params.min_ports)
+        .filter(
+            pl.col("share") >= params.min_fabric_share,
+            pl.col("devices") >= params.min_devices,
+            ~pl.col("stopping").is_between(0.0, params.max_rooted_share, closed="right"),
+        )
         .sort("bin")
     )
+    spells = params.spells
     runs = (
-        share.with_columns(run=run_numbers([], params.bin_seconds, params.max_gap_bins))
+        bins.with_columns(run=run_numbers([], spells.bin_seconds, spells.max_gap_bins))
         .group_by("run")
         .agg(
             pl.col("bin").min().alias("start"),
             pl.col("bin").max().alias("stop"),
             pl.len().alias("bins"),
-            pl.col("share").median(),
-            pl.col("ratio").median(),
+            pl.col("share", "ratio").median(),
             pl.col("ports").max(),
         )
-        .filter(pl.col("bins") >= params.min_bins)
+        .filter(pl.col("bins") >= spells.min_bins)
         .sort("start")
-        .with_columns(first_bin=pl.lit(ratios["bin"].min()), last_bin=pl.lit(ratios["bin"].max()))
+        .with_columns(first_bin=pl.lit(shares["bin"].min()), last_bin=pl.lit(shares["bin"].max()))
     )
     return list(runs.iter_rows(named=True))
 
 
-def _fabric_verdict(row: dict[str, Any], growth: pl.DataFrame, params: CongestionParams) -> Verdict:
-    width = timedelta(seconds=params.bin_seconds)
-    what = (
-        f"{row['share']:.0%} of {row['ports']} ports paused at once, "
-        f"{row['ratio']:.1%} of the time at the median"
+def _outside(shares: pl.DataFrame, runs: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return the shares of times in which not the whole fabric pauses."""
+    for row in runs:
+        shares = shares.filter(~pl.col("bin").is_between(row["start"], row["stop"]))
+    return shares
+
+
+def _is_damaged(stop: Stop, fabric: Fabric) -> bool:
+    """Return whether a wait is explained by errors of its own link: recoveries take its time."""
+    ends = [end for end in (stop.stopper, stop.stopped) if end]
+    mine = fabric.intervals.filter(
+        pl.col("signal").is_in(list(LINE_LIMITS)),
+        pl.struct("host", "port").is_in([{"host": host, "port": port} for host, port in ends]),
+        pl.col("end") >= stop.start,
     )
-    seen = Evidence(source="pause counters", time=row["start"], what=what)
-    return Verdict(
-        kind="congestion",
-        level="job",
-        subject=Subject(group="fabric"),
-        onset=row["start"],
-        onset_before_data=row["start"] == row["first_bin"],
-        detected=row["start"] + width * params.min_bins,
-        cleared=None if row["stop"] + width >= row["last_bin"] else row["stop"] + width,
-        cause="pause",
-        confidence="high",
-        peers="all ports that count pauses",
-        peer_count=row["ports"],
-        evidence=(seen, *_marks(row, growth)),
-        action="compare the QoS profile (PFC, ECN thresholds, priority map) with the last good one",
-    )
+    return stop.direction == "waited" and float(mine["min_delta"].sum()) >= 10.0  # noqa: PLR2004 -- as in detectors.dirty_bins: fewer may be chance
 
 
-def _marks(row: dict[str, Any], growth: pl.DataFrame) -> tuple[Evidence, ...]:
-    """Return how congestion marks moved: pauses without marks point at the ECN configuration."""
-    marks = growth.filter(pl.col("signal").is_in(MARKS))
-    inside = marks.filter(pl.col("bin").is_between(row["start"], row["stop"]))["rate"].median()
-    before = marks.filter(pl.col("bin") < row["start"])["rate"].median()
-    if inside is None or before is None:
-        return ()
-    what = f"ECN marks {float(str(before)):.3g}/s a port before, {float(str(inside)):.3g}/s during"
-    return (Evidence(source="ecn_marked_packets_total", what=what),)
+def _rooted(stops: Sequence[Stop], fabric: Fabric, params: CongestionParams) -> list[Verdict]:
+    """Return the verdicts on the roots, and on what is stopped without a known one."""
+    found, others = roots(stops)
+    receivers = _by_stopper([one for one in found if one.by_nic])
+    switches = _by_stopper([one for one in found if not one.by_nic], whole=True)
+    incasts = [
+        group for group in switches if len({one.counted for one in group}) >= params.min_sources
+    ]
+    told = [
+        *(
+            receiver_verdict(group, _victims(group, others), fabric, params.spells)
+            for group in receivers
+        ),
+        *(
+            incast_verdict(group, _victims(group, others), fabric, params.spells)
+            for group in incasts
+        ),
+    ]
+    explained = [*receivers, *incasts]
+    open_stops = [
+        one
+        for one in stops
+        if one.direction == "received"
+        and not any(one in group or _meets(one, group) for group in explained)
+    ]
+    return [*told, *paused_verdict(open_stops, params.spells)]
 
 
-def _receivers(
-    ratios: pl.DataFrame, fabric: list[dict[str, Any]], params: CongestionParams
-) -> list[Verdict]:
-    """Return the NICs that stop their network outside of fabric-wide pauses."""
-    port = ["host", "device"]
-    bad = ratios.filter(pl.col("sent") >= params.min_pause_ratio)
-    for row in fabric:
-        bad = bad.filter(~pl.col("bin").is_between(row["start"], row["stop"]))
-    runs = (
-        bad.sort(*port, "bin")
-        .with_columns(run=run_numbers(port, params.bin_seconds, params.max_gap_bins))
-        .group_by(*port, "run")
-        .agg(
-            pl.len().alias("bins"),
-            pl.col("bin").min().alias("start"),
-            pl.col("bin").max().alias("stop"),
-            pl.col("first").min().alias("onset"),
-            pl.col("sent").median(),
-        )
-        .filter(pl.col("bins") >= params.min_bins)
-        .sort(*port, "start")
-        .with_columns(first_bin=pl.lit(ratios["bin"].min()), last_bin=pl.lit(ratios["bin"].max()))
-    )
-    return [_receiver_verdict(row, params) for row in runs.iter_rows(named=True)]
+def _by_stopper(stops: Sequence[Stop], *, whole: bool = False) -> list[list[Stop]]:
+    """Return the stops in groups of one stopping end (one stopping device if `whole`) and time."""
+    groups: list[list[Stop]] = []
+    for one in sorted(stops, key=lambda stop: (stop.start, stop.counted, stop.direction)):
+        home = next((group for group in groups if _same(one, group[0], whole=whole)), None)
+        if home is None:
+            groups.append([one])
+        else:
+            home.append(one)
+    return groups
 
 
-def _receiver_verdict(row: dict[str, Any], params: CongestionParams) -> Verdict:
-    what = f"sends pauses {row['sent']:.1%} of the time: it cannot drain what arrives"
-    source = f"{row['host']} {row['device']}"
-    width = timedelta(seconds=params.bin_seconds)
-    return Verdict(
-        kind="congestion",
-        level="nic",
-        subject=Subject(host=row["host"], device=row["device"]),
-        onset=row["onset"],
-        onset_before_data=row["start"] == row["first_bin"],
-        detected=row["start"] + width * params.min_bins,
-        cleared=None if row["stop"] + width >= row["last_bin"] else row["stop"] + width,
-        cause="slow_receiver",
-        confidence="medium",
-        evidence=(Evidence(source=source, time=row["onset"], what=what),),
-        action="look at this host's PCIe link, memory and posted buffers; not the cable",
-    )
+def _same(one: Stop, other: Stop, *, whole: bool) -> bool:
+    if not one.stopper or not other.stopper or not one.meets(other):
+        return False
+    return one.stopper[0] == other.stopper[0] if whole else one.stopper == other.stopper
+
+
+def _meets(one: Stop, group: Sequence[Stop]) -> bool:
+    return any(one.meets(other) for other in group)
+
+
+def _victims(group: Sequence[Stop], others: Sequence[Stop]) -> tuple[str, ...]:
+    """Return who is held back: by the root itself, and by those it holds back."""
+    names = {one.stopped[0] for one in group if one.stopped}
+    names |= {one.stopped[0] for one in others if one.stopped and _meets(one, group)}
+    culprits = {one.stopper[0] for one in group if one.stopper}
+    return tuple(sorted(names - culprits))[:16]

@@ -2,36 +2,35 @@
 
 Source: fabric reference, sections 6 and 7. Errors are counted by the receiver, so the suspects are
 the far transmitter, the cable and the near receiver; one end alone never convicts. Counters that
-travel (marked-bad packets, CRC errors without errors of the line code) accuse nobody here.
+travel (marked-bad packets, CRC errors without errors of the line code) accuse nobody here; where a
+dirty link stands beside them they are its consequence.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
 
-from collectors.frames import LINKS, require
-from detectors.cleaning import CleaningParams
-from detectors.growth import port_growth, run_numbers
-from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+from detectors.dirty_bins import CONSEQUENCES, LINE_LIMITS, SIGNALS_SEEN, DirtyParams, dirty_bins
+from detectors.fabric import Fabric
+from detectors.growth import PORT, SpellParams, bad_spells, port_growth
+from detectors.link_words import (
+    End,
+    Part,
+    both_ways,
+    counted_evidence,
+    direction_evidence,
+    end_text,
+    far_end,
+    likely_part,
+    link_subject,
+    row_end,
+)
+from detectors.verdicts import Confidence, Evidence, Subject, Verdict, verdict_frame
 
-LINE_ERRORS: Final[dict[str, float]] = {
-    "symbol_errors_total": 120.0,
-    "fec_uncorrected_symbols_total": 120.0,
-    "coding_errors_total": 120.0,
-    "local_link_integrity_errors_total": 1.0,
-    "link_error_recoveries_total": 300.0,
-}
-"""Errors of the line itself and how many an hour are too many. Symbol errors: 120 an hour break
-the InfiniBand specification's 1e-12; recoveries: 5 a minute; integrity errors: any. Sources: IBTA
-guidance and thresholds as NVSentinel's configuration states them."""
-
-MIN_PORTS: Final = 4
-"""Ports of a kind below which their median is no yardstick: it may be the dirty port's own."""
-
-SUPPORTING: Final = ("receive_errors_total", "crc_errors_total", "link_error_recoveries_total")
-"""Counters that rise with a dirty line; they raise confidence and never accuse by themselves."""
+MAX_VICTIMS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,160 +38,207 @@ class LinkParams:
     """When a link counts as dirty.
 
     Attributes:
-        cleaning: Gap and wrap rules of counters.
-        bin_seconds: Growth is looked at in bins of this width.
-        min_bins: Bins in a row that must be bad.
-        max_gap_bins: Good or unknown bins that do not end a run.
-        min_peer_ratio: Ratio to the median port of the same kind, where that port errs too.
-        max_alike_share: Above this share of ports of one kind it is not one link.
+        spells: What lasts.
+        dirty: Which bins are bad.
+        min_device_ports: Bad ports of one switch or host from which they may be its own fault.
+        min_device_share: Share of its judged ports that must be bad at once for it.
     """
 
-    cleaning: CleaningParams = field(default_factory=CleaningParams)
-    bin_seconds: float = 300.0
-    min_bins: int = 2
-    max_gap_bins: int = 1
-    min_peer_ratio: float = 10.0
-    max_alike_share: float = 0.25
+    spells: SpellParams = field(default_factory=SpellParams)
+    dirty: DirtyParams = field(default_factory=DirtyParams)
+    min_device_ports: int = 4
+    min_device_share: float = 0.6
 
 
-def find_link_faults(
-    samples: pl.LazyFrame, links: pl.LazyFrame, params: LinkParams
-) -> pl.DataFrame:
+def find_link_faults(fabric: Fabric, params: LinkParams) -> pl.DataFrame:
     """Return the links whose receiver counts errors of the line.
 
     Args:
-        samples: `SAMPLES` of ports; a port without a counter says nothing, never "no errors".
-        links: `LINKS`, to name the far end; a port that is in none is named alone.
+        fabric: What is known of ports; a port without a counter says nothing, never "no errors".
         params: The thresholds.
 
     Returns:
-        `VERDICTS` of kind link_fault, one row a receiving end. Partition key: fabric.
+        `VERDICTS` of kind link_fault, one row a link (of a port whose far end nobody names: one a
+        port), or one row a switch or host most of whose ports err at once. Partition key: fabric.
     """
-    signals = tuple(dict.fromkeys([*LINE_ERRORS, *SUPPORTING]))
-    growth = port_growth(samples, signals, params.bin_seconds, params.cleaning).collect()
-    runs = _runs(_bad_bins(growth, params), params)
-    ends = links.pipe(require, LINKS).collect()
-    return verdict_frame(_verdict(row, growth, ends, params) for row in runs.iter_rows(named=True))
-
-
-def _bad_bins(growth: pl.DataFrame, params: LinkParams) -> pl.DataFrame:
-    """Return the bins in which a port's line errs beyond the limit and beyond its peers."""
-    limits = pl.DataFrame(
-        {"signal": list(LINE_ERRORS), "limit": list(LINE_ERRORS.values())},
-        schema={"signal": pl.String, "limit": pl.Float64},
-    )
-    peers = ["device_kind", "signal", "bin"]
-    rated = growth.join(limits, on="signal").with_columns(
-        usual=pl.when(pl.len().over(peers) >= MIN_PORTS).then(pl.col("rate").median().over(peers)),
-        hourly=pl.col("rate") * 3600.0,
-    )
-    is_bad = (pl.col("hourly") > pl.col("limit")) & (
-        pl.col("rate") > pl.col("usual").fill_null(0.0) * params.min_peer_ratio
-    )
-    return (
-        rated.with_columns(bad=is_bad)
-        .with_columns(alike=pl.col("bad").mean().over(peers), ports=pl.len().over(peers))
-        .filter(
-            "bad",
-            (pl.col("alike") <= params.max_alike_share)
-            | (pl.col("ports") * params.max_alike_share < 1),
-        )
+    growth = port_growth(fabric.intervals, SIGNALS_SEEN, params.spells.bin_seconds)
+    spells = bad_spells(dirty_bins(growth, params.dirty), growth, params.spells)
+    rows = [row for row in spells.to_dicts() if _counts(row, growth)]
+    groups = _devices(rows, growth, params)
+    grouped = {id(row) for group in groups for row in group}
+    single = [row for row in rows if id(row) not in grouped]
+    return verdict_frame(
+        [
+            *(_device_verdict(group, growth, params) for group in groups),
+            *_link_verdicts(single, growth, fabric, params),
+        ]
     )
 
 
-def _runs(bad: pl.DataFrame, params: LinkParams) -> pl.DataFrame:
-    """Return runs of bad bins that are long enough, one row a port and run."""
-    port = ["host", "device_kind", "device"]
-    bins = bad.group_by(*port, "bin").agg(pl.col("first").min()).sort(*port, "bin")
-    return (
-        bins.with_columns(run=run_numbers(port, params.bin_seconds, params.max_gap_bins))
-        .group_by(*port, "run")
-        .agg(
-            pl.col("first").min().alias("onset"),
-            pl.col("bin").min().alias("start"),
-            pl.col("bin").max().alias("stop"),
-            pl.len().alias("bins"),
-        )
-        .filter(pl.col("bins") >= params.min_bins)
-        .sort(*port, "start")
+def _stretch(row: dict[str, Any], growth: pl.DataFrame) -> pl.DataFrame:
+    """Return what the counters of a spell's port did during it."""
+    return growth.filter(
+        pl.col("host") == row["host"],
+        pl.col("port") == row["port"],
+        pl.col("bin").is_between(row["start"], row["stop"]),
     )
+
+
+def _counts(row: dict[str, Any], growth: pl.DataFrame) -> bool:
+    """Return whether a spell holds enough errors of any kind to be more than chance."""
+    sums = _stretch(row, growth).group_by("signal").agg(pl.col("grown").sum())
+    return any(
+        grown >= (LINE_LIMITS[signal].count if signal in LINE_LIMITS else 10.0)
+        for signal, grown in sums.iter_rows()
+    )
+
+
+def _devices(
+    rows: Sequence[dict[str, Any]], growth: pl.DataFrame, params: LinkParams
+) -> list[list[dict[str, Any]]]:
+    """Return the spells of devices most of whose ports err at once, one group a device."""
+    ports = dict(growth.group_by("host").agg(pl.struct("port").n_unique()).iter_rows())
+    by_host: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_host.setdefault(row["host"], []).append(row)
+    return [
+        mine
+        for host, mine in by_host.items()
+        if (count := len({row["port"] for row in mine})) >= params.min_device_ports
+        and count >= params.min_device_share * ports[host]
+        and max(row["start"] for row in mine) <= min(row["stop"] for row in mine)
+    ]
+
+
+def _device_verdict(
+    rows: Sequence[dict[str, Any]], growth: pl.DataFrame, params: LinkParams
+) -> Verdict:
+    """Return the verdict on a device whose ports err together: no cable does that."""
+    first = min(rows, key=lambda row: (row["onset"], row["port"]))
+    is_switch = first["port_kind"] == "switch_port"
+    name = first["host"]
+    ports = sorted({row["port"] for row in rows})
+    what = f"{len(ports)} ports count errors of the line at once: {', '.join(ports[:MAX_VICTIMS])}"
+    return Verdict(
+        kind="link_fault",
+        level="group" if is_switch else "host",
+        subject=Subject(switch=name) if is_switch else Subject(host=name),
+        onset=first["onset"],
+        onset_before_data=all(row["from_start"] for row in rows),
+        detected=_detected(first, params),
+        cleared=_cleared(max(rows, key=lambda row: row["stop"]), params),
+        cause="switch" if is_switch else "nic",
+        confidence="medium",
+        evidence=(
+            Evidence(source=name, time=first["onset"], what=what),
+            *counted_evidence(_stretch(first, growth), row_end(first), first["onset"]),
+        ),
+        alternatives=("clock, power or firmware of this device", "what its cables share"),
+        action="look at this device's clock, power and firmware before any of its cables",
+    )
+
+
+def _link_verdicts(
+    rows: Sequence[dict[str, Any]], growth: pl.DataFrame, fabric: Fabric, params: LinkParams
+) -> Iterable[Verdict]:
+    """Return one verdict a link; of a link whose ends both count, one with both of them."""
+    done: set[int] = set()
+    for row in rows:
+        if id(row) in done:
+            continue
+        far = far_end(fabric.ends, row_end(row))
+        back = [other for other in rows if row_end(other) == far and _together(row, other)]
+        done |= {id(other) for other in back}
+        yield _verdict([row, *back], far, growth, fabric, params)
+
+
+def _together(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(one["start"] <= other["stop"] and other["start"] <= one["stop"])
 
 
 def _verdict(
-    row: dict[str, Any], growth: pl.DataFrame, ends: pl.DataFrame, params: LinkParams
+    rows: Sequence[dict[str, Any]],
+    far: End | None,
+    growth: pl.DataFrame,
+    fabric: Fabric,
+    params: LinkParams,
 ) -> Verdict:
-    mine = growth.filter(pl.col("host") == row["host"], pl.col("device") == row["device"])
-    stretch = mine.filter(pl.col("bin").is_between(row["start"], row["stop"]))
-    far = _far_end(row, ends)
-    width = timedelta(seconds=params.bin_seconds)
-    last: datetime = mine["bin"].max()  # type: ignore[assignment]  # the column is a time
-    supported = stretch.filter(pl.col("signal").is_in(SUPPORTING), pl.col("grown") > 0).height > 0
+    row, last = min(rows, key=_by_onset), max(rows, key=lambda one: one["stop"])
+    near = row_end(rows[0])
+    part = _part(rows, far, fabric, _until(last, params))
+    seen = [(one, _stretch(one, growth)) for one in rows]
+    alike = growth.filter(pl.col("port_kind") == row["port_kind"])
     return Verdict(
         kind="link_fault",
         level="link",
-        subject=_subject(row, far),
+        subject=link_subject(near, rows[0]["port_kind"], far),
         onset=row["onset"],
-        onset_before_data=row["start"] == mine["bin"].min(),
-        detected=row["start"] + width * params.min_bins,
-        cleared=None if row["stop"] + width >= last else row["stop"] + width,
+        onset_before_data=row["from_start"],
+        detected=_detected(row, params),
+        cleared=_cleared(last, params),
         cause="dirty",
-        confidence="high" if supported and far else "medium",
-        peers=f"all {row['device_kind']} counters of the fabric",
-        peer_count=growth.filter(pl.col("device_kind") == row["device_kind"])
-        .select("host", "device")
-        .n_unique()
-        - 1,
-        evidence=(*_counted(stretch, row), _direction(row, far)),
-        action="clean or reseat the connector at the receiving end, then swap the cable",
+        confidence=_confidence(seen, far),
+        peers=f"all {row['port_kind']} counters of the fabric",
+        peer_count=alike.select("host", "port").n_unique() - 1,
+        evidence=(
+            *(one for told, rows_ in seen for one in _counted(told, rows_)),
+            *((direction_evidence(near, far),) if len(rows) == 1 else ()),
+            *part.evidence,
+        ),
+        victims=_victims(rows, growth),
+        alternatives=part.suspects,
+        action=part.action,
         needed=None if far else "the topology (uplink or LLDP data) would name the other end",
     )
 
 
-def _far_end(row: dict[str, Any], ends: pl.DataFrame) -> tuple[str, str] | None:
-    """Return the node and port at the other end; null if no listing names it."""
-    node, port = row["host"], row["device"]
-    forward = ends.filter(pl.col("node_a") == node, pl.col("port_a") == port)
-    backward = ends.filter(pl.col("node_b") == node, pl.col("port_b") == port)
-    if forward.height:
-        return forward["node_b"][0], forward["port_b"][0]
-    return (backward["node_a"][0], backward["port_a"][0]) if backward.height else None
+def _by_onset(row: dict[str, Any]) -> tuple[datetime, str, str]:
+    return row["onset"], row["host"], row["port"]
 
 
-def _subject(row: dict[str, Any], far: tuple[str, str] | None) -> Subject:
-    near = (row["host"], row["device"])
-    is_switch = row["device_kind"] == "switch_port"
-    switch, nic = (near, far) if is_switch else (far, near)
-    ends = sorted([near, far]) if far else [near]
-    return Subject(
-        switch=switch[0] if switch else None,
-        port=switch[1] if switch else near[1],
-        host=nic[0] if nic else None,
-        device=nic[1] if nic else None,
-        link=" - ".join(f"{node}:{port}" for node, port in ends),
-    )
+def _counted(row: dict[str, Any], stretch: pl.DataFrame) -> tuple[Evidence, ...]:
+    return counted_evidence(stretch, row_end(row), row["onset"])
 
 
-def _counted(stretch: pl.DataFrame, row: dict[str, Any]) -> list[Evidence]:
-    sums = (
-        stretch.group_by("signal")
-        .agg(pl.col("grown").sum(), pl.col("seconds").sum())
-        .filter(pl.col("grown") > 0)
-        .sort("signal")
-    )
-    return [
-        Evidence(
-            source=f"{row['host']} {row['device']}",
-            time=row["onset"],
-            what=f"{signal} +{grown:.0f} in {seconds / 60:.0f} min, {grown / seconds * 3600:.0f}/h",
-        )
-        for signal, grown, seconds in sums.iter_rows()
-    ]
+def _part(rows: Sequence[dict[str, Any]], far: End | None, fabric: Fabric, until: datetime) -> Part:
+    near = row_end(rows[0])
+    if far and len(rows) > 1:
+        return both_ways(near, far)
+    return likely_part(fabric.readings, near, far, until)
 
 
-def _direction(row: dict[str, Any], far: tuple[str, str] | None) -> Evidence:
-    here = f"{row['host']} {row['device']}"
-    there = f"{far[0]} {far[1]}" if far else "the far end"
-    what = (
-        f"the receiver is {here}: damaged is {there} -> {here} (far transmitter, cable, receiver)"
-    )
-    return Evidence(source="topology", what=what)
+def _confidence(seen: Sequence[tuple[dict[str, Any], pl.DataFrame]], far: End | None) -> Confidence:
+    """Return high where damaged packets stand beside errors of the line and both ends are known."""
+    if any(row["brief"] for row, _ in seen):
+        return "low"
+    rows = pl.concat([stretch for _, stretch in seen])
+    supported = rows.filter(pl.col("signal").is_in(CONSEQUENCES), pl.col("grown") > 0).height > 0
+    return "high" if supported and far else "medium"
+
+
+def _victims(rows: Sequence[dict[str, Any]], growth: pl.DataFrame) -> tuple[str, ...]:
+    """Return the ports that count what travels and no error of their own line meanwhile."""
+    start, stop = min(row["start"] for row in rows), max(row["stop"] for row in rows)
+    meanwhile = growth.filter(pl.col("bin").is_between(start, stop), pl.col("grown") > 0)
+    own = meanwhile.filter(pl.col("signal").is_in(list(LINE_LIMITS))).select(PORT)
+    heard = meanwhile.filter(~pl.col("signal").is_in(list(LINE_LIMITS)))
+    mine = [row_end(row) for row in rows]
+    ports = heard.join(own, on=PORT, how="anti").filter(pl.col("grown") >= 10.0)  # noqa: PLR2004 -- ours: fewer are the background of any fabric
+    ends = sorted({row_end(row) for row in ports.to_dicts()} - set(mine))
+    return tuple(end_text(end) for end in ends)[:MAX_VICTIMS]
+
+
+def _until(row: dict[str, Any], params: LinkParams) -> datetime:
+    end: datetime = row["stop"] + params.spells.width
+    return end
+
+
+def _detected(row: dict[str, Any], params: LinkParams) -> datetime:
+    """Return when enough bins had passed, or the first long interval had ended."""
+    told: datetime = row["start"] + params.spells.width * params.spells.min_bins
+    onset: datetime = row["onset"]
+    return max(told, onset)
+
+
+def _cleared(row: dict[str, Any], params: LinkParams) -> datetime | None:
+    return None if row["to_end"] else _until(row, params)

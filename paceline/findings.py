@@ -10,8 +10,10 @@ from collectors.readings import Reading
 from detectors.attribution import attribute
 from detectors.cleaning import CleaningParams, clean_steps
 from detectors.congestion import CongestionParams, find_congestion
+from detectors.counters import CounterParams
 from detectors.crashes import CrashParams, find_crashes
 from detectors.devices import DeviceParams, find_slow_devices
+from detectors.fabric import Fabric, fabric_of
 from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
@@ -39,6 +41,7 @@ class DetectorParams:
     crashes: CrashParams = field(default_factory=CrashParams)
     network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
     hangs: HangParams = field(default_factory=HangParams)
+    counters: CounterParams = field(default_factory=CounterParams)
     links: LinkParams = field(default_factory=LinkParams)
     congestion: CongestionParams = field(default_factory=CongestionParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
@@ -51,7 +54,7 @@ class Views:
     samples: pl.LazyFrame
     events: pl.LazyFrame
     collectives: pl.LazyFrame
-    links: pl.LazyFrame
+    fabric: Fabric
     steps: pl.LazyFrame
     roles: pl.LazyFrame
     paces: pl.LazyFrame
@@ -68,8 +71,8 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
     ("hangs", lambda v, p: find_hangs(v.steps, v.collectives, v.events, v.roles, p.hangs)),
-    ("links", lambda v, p: find_link_faults(v.samples, v.links, p.links)),
-    ("congestion", lambda v, p: find_congestion(v.samples, p.congestion)),
+    ("links", lambda v, p: find_link_faults(v.fabric, p.links)),
+    ("congestion", lambda v, p: find_congestion(v.fabric, p.congestion)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
 )
@@ -79,14 +82,15 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
 def views_of(reading: Reading, params: DetectorParams) -> Views:
     """Return what the detectors take, each derived frame computed once."""
     samples, steps = reading.samples.lazy(), reading.steps.lazy()
+    events = reading.events.lazy()
     roles = rank_roles(reading.placements.lazy(), samples).collect()
     clean = clean_steps(steps, params.cleaning).collect().lazy()
     paces = pl.concat([rank_paces(clean, roles.lazy()), traced_paces(reading.ops.lazy())])
     return Views(
         samples=samples,
-        events=reading.events.lazy(),
+        events=events,
         collectives=reading.collectives.lazy(),
-        links=reading.links.lazy(),
+        fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
         steps=steps,
         roles=roles.lazy(),
         paces=paces.collect().lazy(),

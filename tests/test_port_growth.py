@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.frames import LINKS, SAMPLES, conform
-from detectors.cleaning import CleaningParams
+from collectors.frames import EVENTS, LINKS, SAMPLES, conform
 from detectors.congestion import CongestionParams, find_congestion
+from detectors.counters import CounterParams
+from detectors.fabric import Fabric, fabric_of
 from detectors.growth import port_growth
 from detectors.links import LinkParams, find_link_faults
 
@@ -48,9 +49,15 @@ def counter(
     ).collect()
 
 
+def fabric(frames: list[pl.DataFrame], links: pl.LazyFrame = CABLES) -> Fabric:
+    """What is known of ports."""
+    events = pl.LazyFrame(schema=EVENTS)
+    return fabric_of(pl.concat(frames).lazy(), events, links, CounterParams())
+
+
 def faults(frames: list[pl.DataFrame], links: pl.LazyFrame = CABLES) -> list[dict[str, Any]]:
     """Rows of link faults."""
-    return find_link_faults(pl.concat(frames).lazy(), links, LinkParams()).to_dicts()
+    return find_link_faults(fabric(frames, links), LinkParams()).to_dicts()
 
 
 def quiet(hosts: int, signal: str = SYMBOLS) -> list[pl.DataFrame]:
@@ -61,11 +68,10 @@ def quiet(hosts: int, signal: str = SYMBOLS) -> list[pl.DataFrame]:
 def test_port_growth() -> None:
     """Growth, known seconds and the first moment of growth are told by bin."""
     rows = port_growth(
-        counter("n01", "mlx5_0", SYMBOLS, [0.0, 3.0, 0.0, 2.0, 5.0]).lazy(),
+        fabric([counter("n01", "mlx5_0", SYMBOLS, [0.0, 3.0, 0.0, 2.0, 5.0])]).intervals,
         (SYMBOLS,),
         300.0,
-        CleaningParams(),
-    ).collect()
+    )
 
     assert rows.select("bin", "first", "grown", "seconds").rows() == [
         (START, START + timedelta(seconds=120), 5.0, 240.0),
@@ -161,7 +167,7 @@ def test_duplicates_and_order() -> None:
 
 def congestion(frames: list[pl.DataFrame]) -> list[dict[str, Any]]:
     """Rows of congestion."""
-    return find_congestion(pl.concat(frames).lazy(), CongestionParams()).to_dicts()
+    return find_congestion(fabric(frames), CongestionParams()).to_dicts()
 
 
 PAUSED = [0.0] * 10 + [12.0] * 20 + [0.0] * 10
