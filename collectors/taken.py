@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from collectors.sniffing import ReadOptions
 
-HOST_NAME: Final = r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*-?(\d+)"
+HOST_NAME: Final = r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*-?(?<!\d)(\d+)"
 
 NO_HOST: Final = (
     r"(?:slurm|job|log|run|rank|step|task|attempt|worker|output|train|default|trace|dump|page"
