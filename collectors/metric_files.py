@@ -82,7 +82,7 @@ def reading_of_answer(answer: Answer, source: str) -> Reading:
         source: The name to quote in evidence.
     """
     rejects = pl.DataFrame(
-        [(source, *row, 1) for row in answer.rejects],
+        [(source, *row) for row in answer.rejects],
         schema=REJECTS,
         orient="row",
     )
@@ -95,4 +95,5 @@ def reading_of_answer(answer: Answer, source: str) -> Reading:
         source=pl.lit(source),
     )
     own = reading_of(rejects=rejects, events=conform(warnings.lazy(), EVENTS))
-    return join_readings([own, read_series(answer.series(), source)])
+    said = read_series(answer.series(), source)
+    return count_lines(join_readings([own, said]), answer.lines_used)

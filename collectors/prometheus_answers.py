@@ -5,7 +5,6 @@ Source: Prometheus HTTP API and VictoriaMetrics export documentation. Values arr
 beside partial data, or be an error. The steps of an answer are kept as they are: a gap is a gap.
 """
 
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeGuard
 import orjson
 import polars as pl
 
+from collectors.answer_bodies import PRINTED, Body, take_points
 from collectors.frames import TIME
 from collectors.readings import MAX_REJECT_CHARACTERS
 from collectors.series import IDENTITIES, POINTS, Series, value_columns
@@ -21,6 +21,8 @@ from collectors.series import IDENTITIES, POINTS, Series, value_columns
 MAX_SECONDS: Final = 9e12
 """Beyond it microseconds leave 64 bits; milliseconds of our age stay below."""
 
+
+_NO_JSON: Final = "no JSON"
 
 HALF_MILLISECOND: Final = 0.0005
 """Times are whole milliseconds in floating seconds: nearer than this they are the same."""
@@ -32,64 +34,80 @@ class Answer:
 
     Attributes:
         labels: The label sets, in order.
-        counts: How many points each has.
-        seconds: The points' times, one label set after the other.
-        texts: Their values as printed; null is a missing one.
-        rejects: Position, text and reason of each record that is none.
+        printed: `PRINTED` in parts; `series` is the place of the label set in `labels`.
+        rejects: Position, text and reason of each record that is none, and how many lines it has.
         warnings: Position and words of each warning that came with the data.
+        lines_used: How many lines ended as series or warnings, or said that there is nothing.
     """
 
     labels: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    counts: list[int] = field(default_factory=list[int])
-    seconds: list[float] = field(default_factory=list[float])
-    texts: list[str | None] = field(default_factory=list[str | None])
-    rejects: list[tuple[int, str, str]] = field(default_factory=list[tuple[int, str, str]])
+    printed: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+    rejects: list[tuple[int, str, str, int]] = field(
+        default_factory=list[tuple[int, str, str, int]]
+    )
     warnings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    lines_used: int = 0
 
     def add(self, labels: dict[str, str], seconds: list[float], texts: list[str | None]) -> None:
         """Add a label set and its points."""
-        self.labels.append(labels)
-        self.counts.append(len(seconds))
-        self.seconds += seconds
-        self.texts += texts
+        columns = {"series": [0] * len(seconds), "seconds": seconds, "text": texts}
+        self.add_all([labels], pl.DataFrame(columns, schema=PRINTED, strict=False))
+
+    def add_all(self, labels: list[dict[str, str]], points: pl.DataFrame) -> None:
+        """Add label sets and their points, `PRINTED` with places counted from the first of them."""
+        self.printed.append(points.with_columns(pl.col("series") + len(self.labels)))
+        self.labels += labels
 
     def absorb(self, other: "Answer", start_seconds: float) -> None:
-        """Add all of `other` but its points before `start_seconds`.
+        """Add all of `other` but its points before `start_seconds` and warnings known already.
 
         Args:
             other: An answer to a later part of the same question.
-            start_seconds: First time wanted; the series' points are in order of time.
+            start_seconds: First time wanted.
         """
-        at = 0
-        for labels, count in zip(other.labels, other.counts, strict=True):
-            seconds = other.seconds[at : at + count]
-            early = bisect_left(seconds, start_seconds - HALF_MILLISECOND)
-            if early < count:
-                self.add(labels, seconds[early:], other.texts[at + early : at + count])
-            at += count
+        wanted = pl.col("seconds") >= start_seconds - HALF_MILLISECOND
+        for points in other.printed:
+            late = points if points.select(wanted.all()).item() else points.filter(wanted)
+            self.printed.append(late.with_columns(pl.col("series") + len(self.labels)))
+        self.labels += other.labels
         self.rejects += other.rejects
-        self.warnings += other.warnings
+        known = {words for _, words in self.warnings}
+        self.warnings += [warning for warning in other.warnings if warning[1] not in known]
+        self.lines_used += other.lines_used
+
+    def points(self) -> pl.DataFrame:
+        """Return the points read so far, `PRINTED`."""
+        return pl.concat([PRINTED.to_frame(), *self.printed])
 
     def series(self) -> Series:
-        """Return the points and label sets read so far."""
-        identities = pl.DataFrame(
-            {
-                "series": range(len(self.labels)),
-                "name": [labels.get("__name__", "") for labels in self.labels],
-                "labels": [_pairs(labels) for labels in self.labels],
-            },
-            schema=IDENTITIES,
-        )
-        owner = identities.select(
-            pl.col("series").repeat_by(pl.Series(self.counts, dtype=pl.UInt32))
-        ).explode("series", empty_as_null=False)
-        seconds = pl.Series("seconds", self.seconds, dtype=pl.Float64, strict=False)
-        texts = pl.Series("text", self.texts, dtype=pl.String)
-        return Series(points=_points(owner.with_columns(seconds, texts)), identities=identities)
+        """Return the points read so far, and the label sets that have any."""
+        identities = _identities(self.labels)
+        points = _points(self.points())
+        used = identities.join(points, on="series", how="semi", maintain_order="left")
+        return Series(points=points, identities=used)
 
 
-def _pairs(labels: dict[str, str]) -> list[dict[str, str]]:
-    return [{"key": key, "value": value} for key, value in labels.items() if key != "__name__"]
+def _identities(labels: list[dict[str, str]]) -> pl.DataFrame:
+    """Return `IDENTITIES` of label sets, numbered by their place."""
+    sizes = pl.Series(list(map(len, labels)), dtype=pl.UInt32)
+    series = pl.int_range(len(labels), dtype=pl.UInt32, eager=True)
+    flat = pl.DataFrame(
+        {
+            "series": pl.select(series.repeat_by(sizes).explode(empty_as_null=False)).to_series(),
+            "key": list(chain.from_iterable(labels)),
+            "value": list(chain.from_iterable(one.values() for one in labels)),
+        },
+        schema={"series": pl.UInt32, "key": pl.String, "value": pl.String},
+    )
+    is_name = pl.col("key") == "__name__"
+    named = flat.group_by("series", maintain_order=True).agg(
+        name=pl.col("value").filter(is_name).first(),
+        labels=pl.struct("key", "value").filter(~is_name),
+    )
+    whole = pl.DataFrame({"series": series}).join(named, on="series", how="left")
+    return whole.select(
+        "series", pl.col("name").fill_null(""), pl.col("labels").fill_null([])
+    ).cast(IDENTITIES)
 
 
 def _points(printed: pl.DataFrame) -> pl.DataFrame:
@@ -118,31 +136,76 @@ def read_answers(path: Path) -> Answer:
     Returns:
         The answer; what is no JSON, and each record in it that is no series, is a reject.
     """
-    answer, data = Answer(), path.read_bytes()
-    try:
-        _read_document(answer, orjson.loads(data), 1)
-    except orjson.JSONDecodeError:
-        for position, line in enumerate(data.split(b"\n"), start=1):
-            if line.strip():
-                read_answer(answer, line, position)
+    data = path.read_bytes()
+    lines = [(at, line) for at, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    whole = Answer()
+    read_answer(whole, data, 1, lines=len(lines))
+    if [reason for _, _, reason, _ in whole.rejects] != [_NO_JSON]:
+        return whole
+    answer = Answer()
+    for position, line in lines:
+        read_answer(answer, line, position)
     return answer
 
 
-def read_answer(answer: Answer, data: bytes, position: int) -> None:
+def read_answer(answer: Answer, data: bytes, position: int, *, lines: int = 1) -> None:
     """Add the series of one JSON document to `answer`.
 
     Args:
         answer: Where they go.
         data: The document.
-        position: Its line number, from 1.
+        position: The number of its first line, from 1.
+        lines: How many lines it has that are not empty.
     """
+    rejects, found = len(answer.rejects), len(answer.labels) + len(answer.warnings)
+    body = take_points(data)
+    if body is None or not _read_body(answer, body, position):
+        _read_json(answer, data, position)
+    if len(answer.labels) + len(answer.warnings) > found or len(answer.rejects) == rejects:
+        answer.lines_used += lines
+    else:
+        answer.rejects[rejects] = (*answer.rejects[rejects][:3], lines)
+
+
+def _read_json(answer: Answer, data: bytes, position: int) -> None:
     try:
         document = orjson.loads(data)
     except orjson.JSONDecodeError:
         shown = data[:MAX_REJECT_CHARACTERS].decode("utf-8", errors="replace").strip()
-        answer.rejects.append((position, shown, "no JSON"))
+        answer.rejects.append((position, shown, _NO_JSON, 1))
     else:
         _read_document(answer, document, position)
+
+
+def _read_body(answer: Answer, body: Body, position: int) -> bool:
+    """Add an answer whose points are apart; false, and nothing added, if it is another one."""
+    document = body.document
+    if not _is_object(document) or document.get("status") != "success":
+        return False
+    data = document.get("data")
+    entries = data.get("result") if _is_object(data) else None
+    if not _is_object(data) or data.get("resultType") != "matrix" or not _is_list(entries):
+        return False
+    seconds = body.points["seconds"]
+    fits = (
+        all(_is_block(entry, number) for number, entry in enumerate(entries))
+        and len(entries) == body.points["series"].n_unique()
+        and bool(seconds.is_between(-MAX_SECONDS, MAX_SECONDS, closed="none").all())
+    )
+    if fits:
+        _warn(answer, document, position)
+        answer.add_all([entry["metric"] for entry in entries], body.points)
+    return fits
+
+
+def _is_block(entry: object, number: int) -> bool:
+    """Return whether an entry is a label set with the list of values of that number."""
+    return (
+        _is_object(entry)
+        and _is_labels(entry.get("metric"))
+        and entry.get("values") == [number]
+        and "histograms" not in entry
+    )
 
 
 def _read_document(answer: Answer, document: object, position: int) -> None:
@@ -219,7 +282,7 @@ def _printed(value: object) -> str | None:
 
 def _reject(answer: Answer, position: int, what: object, reason: str) -> None:
     shown = orjson.dumps(what)[:MAX_REJECT_CHARACTERS].decode("utf-8", errors="replace")
-    answer.rejects.append((position, shown, reason))
+    answer.rejects.append((position, shown, reason, 1))
 
 
 def _is_object(value: object) -> TypeGuard[dict[str, Any]]:

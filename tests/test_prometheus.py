@@ -95,7 +95,7 @@ def test_end_is_left_out() -> None:
             START + timedelta(minutes=1),
         )
 
-    seconds = [value - START_MS / 1000 for value in answer.seconds]
+    seconds = [value - START_MS / 1000 for value in answer.points()["seconds"]]
     assert seconds == [15.0, 30.0, 45.0]
 
 
@@ -189,7 +189,7 @@ def test_busy_server_is_asked_again() -> None:
         server = PrometheusServer(url=url, backoff_seconds=0.01)
         answer = fetch_answer(server, "a", START, START + timedelta(minutes=1))
 
-    assert (len(asked), len(answer.seconds)) == (3, 4)
+    assert (len(asked), len(answer.points()["seconds"])) == (3, 4)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_export_lines(tmp_path: Path) -> None:
         (None, "missing"),
         (62.5, None),
     ]
-    assert answer.rejects == [(2, "{torn", "no JSON")]
+    assert answer.rejects == [(2, "{torn", "no JSON", 1)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_export_lines(tmp_path: Path) -> None:
 )
 def test_rejects(tmp_path: Path, text: str, reason: str) -> None:
     """What is no series is a reject that says why."""
-    assert [why for _, _, why in answer_of(tmp_path, text).rejects] == [reason]
+    assert [why for _, _, why, _ in answer_of(tmp_path, text).rejects] == [reason]
 
 
 def test_reading_carries_rejects_and_warnings(tmp_path: Path) -> None:
@@ -168,5 +168,5 @@ def test_any_document(tmp_path: Path, document: Any, junk: bytes) -> None:
     path.write_bytes(json.dumps(document).encode() + b"\n" + junk)
     answer = read_answers(path)
 
-    assert answer.series().points.height == len(answer.seconds)
+    assert answer.series().points.height == len(answer.points()["seconds"])
     assert answer.labels or answer.rejects or answer.warnings or b"success" in path.read_bytes()
