@@ -33,13 +33,17 @@ def rank_roles(placements: pl.LazyFrame, samples: pl.LazyFrame) -> pl.LazyFrame:
         samples: `SAMPLES`, for the model of each GPU; may be empty.
 
     Returns:
-        `ROLES`, by run, attempt and rank. A rank whose GPU no telemetry names has a null model.
+        `ROLES`, by run, attempt and rank. A rank whose GPU no telemetry names has a null model; an
+        index that was several GPUs names none.
     """
     models = (
         samples.filter(pl.col("device_kind") == "gpu")
         .drop_nulls("model")
         .group_by("host", "index")
-        .agg(pl.col("model").min(), pl.col("device").min())
+        .agg(pl.col("model").min(), pl.col("device").unique())
+        .with_columns(
+            device=pl.when(pl.col("device").list.len() == 1).then(pl.col("device").list.first())
+        )
     )
     keys = ["run", "attempt", "rank"]
     names = [name for name in ROLES.names() if name not in {*keys, "model"}]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
+from collectors.aliases import resolve_devices
 from collectors.dialects import read_file
 from collectors.flight_groups import name_groups
 from collectors.readings import Reading, join_readings
@@ -84,7 +85,7 @@ def _source(root: Path, path: Path) -> SourceFile:
 def read_sources(
     files: Sequence[SourceFile], options: ReadOptions, say: Callable[[str, int, int], None]
 ) -> Reading:
-    """Return all that the files hold, with every run named.
+    """Return all that the files hold, with every run named and each device by one name.
 
     Args:
         files: What to read.
@@ -105,7 +106,7 @@ def read_sources(
             for at, reading in zip(undated, fresh, strict=True):
                 readings[at] = reading
     origins = {one.name: one.origin for one in files}
-    named = name_runs(join_readings(readings), origins)
+    named = resolve_devices(name_runs(join_readings(readings), origins))
     return replace(named, collectives=name_groups(named.collectives))
 
 
