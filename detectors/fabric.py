@@ -58,6 +58,7 @@ class Fabric:
         ends: `ENDS`.
         events: `EVENTS` of ports, switches and boots (`PORT_EVENTS`), by time.
         boots: `host` and `time` of each boot that is known.
+        uncounted: `READINGS` of ports none of whose counters ever had a value.
     """
 
     intervals: pl.DataFrame
@@ -65,6 +66,7 @@ class Fabric:
     ends: pl.DataFrame
     events: pl.DataFrame
     boots: pl.DataFrame
+    uncounted: pl.DataFrame
 
 
 def fabric_of(
@@ -96,7 +98,18 @@ def fabric_of(
         ends=ends,
         events=happened,
         boots=boots,
+        uncounted=_uncounted(readings),
     )
+
+
+def _uncounted(readings: pl.DataFrame) -> pl.DataFrame:
+    """Return the counters of ports that answered for all of them without a value."""
+    told = pl.col("value").is_not_null() | (pl.col("reason") == "saturated")
+    counters = readings.filter(
+        pl.col("signal").is_in(_counters()), pl.col("device") == pl.col("port")
+    )
+    never = ~told.fill_null(value=False).any().over("host", "port")
+    return counters.filter(never).select(READINGS.names())
 
 
 def _counters() -> list[str]:

@@ -8,24 +8,37 @@ import polars as pl
 
 from collectors.readings import Reading
 from detectors.attribution import attribute
+from detectors.blind_ports import BlindParams, find_blind_ports
+from detectors.buffers import BufferParams, find_buffer_faults
 from detectors.cleaning import CleaningParams, clean_steps
 from detectors.congestion import CongestionParams, find_congestion
 from detectors.counters import CounterParams
 from detectors.crashes import CrashParams, find_crashes
+from detectors.degrading_links import DegradingParams, find_degrading_links
 from detectors.devices import DeviceParams, find_slow_devices
 from detectors.fabric import Fabric, fabric_of
+from detectors.flaps import FlapParams, find_flaps
 from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.links import LinkParams, find_link_faults
+from detectors.lost_collectors import CollectorParams, find_lost_collectors
+from detectors.marks import MarkParams, find_mark_faults
+from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.numerical import find_numerical
 from detectors.paces import rank_paces, traced_paces
 from detectors.pauses import job_paces
+from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
+from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
+from detectors.travelled_errors import TravelledParams, find_travelled_errors
+from detectors.unready_hosts import UnreadyParams, find_unready_hosts
 from detectors.verdicts import Verdict, verdicts_of
+from detectors.widths import WidthParams, find_degraded_links
 from paceline.spans import end_of_only_run
 
 
@@ -43,7 +56,20 @@ class DetectorParams:
     hangs: HangParams = field(default_factory=HangParams)
     counters: CounterParams = field(default_factory=CounterParams)
     links: LinkParams = field(default_factory=LinkParams)
+    degrading: DegradingParams = field(default_factory=DegradingParams)
+    flaps: FlapParams = field(default_factory=FlapParams)
+    widths: WidthParams = field(default_factory=WidthParams)
+    port_faults: PortFaultParams = field(default_factory=PortFaultParams)
+    travelled: TravelledParams = field(default_factory=TravelledParams)
     congestion: CongestionParams = field(default_factory=CongestionParams)
+    storms: StormParams = field(default_factory=StormParams)
+    buffers: BufferParams = field(default_factory=BufferParams)
+    marks: MarkParams = field(default_factory=MarkParams)
+    unready: UnreadyParams = field(default_factory=UnreadyParams)
+    mtus: MtuParams = field(default_factory=MtuParams)
+    blind: BlindParams = field(default_factory=BlindParams)
+    collectors: CollectorParams = field(default_factory=CollectorParams)
+    pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
 
 
@@ -54,6 +80,7 @@ class Views:
     samples: pl.LazyFrame
     events: pl.LazyFrame
     collectives: pl.LazyFrame
+    coverage: pl.LazyFrame
     fabric: Fabric
     steps: pl.LazyFrame
     roles: pl.LazyFrame
@@ -72,8 +99,21 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
     ("hangs", lambda v, p: find_hangs(v.steps, v.collectives, v.events, v.roles, p.hangs)),
     ("links", lambda v, p: find_link_faults(v.fabric, p.links)),
+    ("degrading links", lambda v, p: find_degrading_links(v.fabric, p.degrading)),
+    ("flaps", lambda v, p: find_flaps(v.fabric, p.flaps)),
+    ("widths", lambda v, p: find_degraded_links(v.fabric, p.widths)),
+    ("port faults", lambda v, p: find_port_faults(v.fabric, p.port_faults)),
+    ("travelled errors", lambda v, p: find_travelled_errors(v.fabric, p.travelled)),
     ("congestion", lambda v, p: find_congestion(v.fabric, p.congestion)),
+    ("storms", lambda v, p: find_storms(v.fabric, p.storms)),
+    ("buffers", lambda v, p: find_buffer_faults(v.fabric, p.buffers)),
+    ("marks", lambda v, p: find_mark_faults(v.fabric, p.marks)),
+    ("unready hosts", lambda v, p: find_unready_hosts(v.fabric, p.unready)),
+    ("MTUs", lambda v, p: find_mtu_faults(v.fabric, p.mtus)),
+    ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
+    ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
+    ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
 )
 """Every detector: adding one is one line here."""
@@ -90,6 +130,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         samples=samples,
         events=events,
         collectives=reading.collectives.lazy(),
+        coverage=reading.coverage.lazy(),
         fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
         steps=steps,
         roles=roles.lazy(),
