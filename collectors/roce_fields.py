@@ -6,61 +6,24 @@ counters since 1.11). Received and sent stay apart: a pause received is the netw
 pause sent is this host's.
 """
 
+import re
 from typing import Final
 
 import polars as pl
 
+from collectors.ethtool_fields import STATISTICS
 from collectors.frames import schema_of
 
-MICRO: Final = 1e-6
-PERCENT: Final = 0.01
 
-ETHTOOL: Final = (
-    ("received_prioN_pause", "pause_received_frames_total", 1.0),
-    ("received_prioN_pause_duration", "pause_received_seconds_total", MICRO),
-    ("received_prioN_pause_transition", "pause_received_transitions_total", 1.0),
-    ("transmitted_prioN_pause", "pause_sent_frames_total", 1.0),
-    ("transmitted_prioN_pause_duration", "pause_sent_seconds_total", MICRO),
-    ("received_priority_N_xoff_nic", "pause_received_frames_total", 1.0),
-    ("transmitted_priority_N_xoff_nic", "pause_sent_frames_total", 1.0),
-    ("received_global_pause", "global_pause_received_frames_total", 1.0),
-    ("received_global_pause_duration", "global_pause_received_seconds_total", MICRO),
-    ("transmitted_global_pause", "global_pause_sent_frames_total", 1.0),
-    ("transmitted_global_pause_duration", "global_pause_sent_seconds_total", MICRO),
-    ("transmitted_pause_storm_warning_events", "pause_storm_warnings_total", 1.0),
-    ("transmitted_pause_storm_error_events", "pause_storm_errors_total", 1.0),
-    ("received_discards_phy", "receive_discards_total", 1.0),
-    ("transmitted_discards_phy", "transmit_discards_total", 1.0),
-    ("received_prioN_buf_discard", "priority_discards_total", 1.0),
-    ("received_prioN_discards", "priority_discards_total", 1.0),
-    ("received_out_of_buffer", "out_of_buffer_total", 1.0),
-    ("received_crc_errors_phy", "crc_errors_total", 1.0),
-    ("received_symbol_err_phy", "coding_errors_total", 1.0),
-    ("received_pcs_symbol_err_phy", "fec_uncorrected_symbols_total", 1.0),
-    ("received_corrected_bits_phy", "fec_corrected_bits_total", 1.0),
-    ("received_err_lane_N_phy", "lane_errors_total", 1.0),
-    ("received_bits_phy", "receivable_bits_total", 1.0),
-    ("link_down_events_phy", "link_downed_total", 1.0),
-    ("received_oversize_pkts_phy", "oversize_packets_total", 1.0),
-    ("received_out_of_range_len_phy", "length_errors_total", 1.0),
-    ("received_in_range_len_errors_phy", "length_errors_total", 1.0),
-    ("transmitted_errors_phy", "transmit_errors_total", 1.0),
-    ("received_bytes_phy", "received_bytes_total", 1.0),
-    ("transmitted_bytes_phy", "transmitted_bytes_total", 1.0),
-    ("received_packets_phy", "received_packets_total", 1.0),
-    ("transmitted_packets_phy", "transmitted_packets_total", 1.0),
-    ("received_buffer_passed_thres_phy", "buffer_threshold_passed_total", 1.0),
-    ("outbound_pci_stalled_rd", "pci_read_stalled_ratio", PERCENT),
-    ("outbound_pci_stalled_wr", "pci_write_stalled_ratio", PERCENT),
-    ("received_pci_signal_integrity", "pci_receive_integrity_errors_total", 1.0),
-    ("transmitted_pci_signal_integrity", "pci_transmit_integrity_errors_total", 1.0),
-    ("module_bad_shorted", "module_bad_shorted_total", 1.0),
-    ("module_high_temp", "module_high_temperature_total", 1.0),
-    ("module_bus_stuck", "module_bus_stuck_total", 1.0),
-    ("module_unplug", "module_unplugged_total", 1.0),
-    ("received_vport_rdma_unicast_bytes", "rdma_received_bytes_total", 1.0),
-    ("transmitted_vport_rdma_unicast_bytes", "rdma_transmitted_bytes_total", 1.0),
-)
+def _exported(name: str) -> str:
+    """Return node_exporter's name of a statistic: words spelled out, odd signs underscores."""
+    spelled = re.sub(
+        r"(^|_)rx(?=_)", r"\1received", re.sub(r"(^|_)tx(?=_)", r"\1transmitted", name)
+    )
+    return re.sub(r"[^A-Za-z0-9_]", "_", spelled)
+
+
+ETHTOOL: Final = tuple((_exported(name), signal, factor) for name, signal, factor in STATISTICS)
 """node_exporter's name after `node_ethtool_`, signal, factor; N is a priority or lane. Several of
 one interface are one signal: their sum."""
 

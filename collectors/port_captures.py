@@ -1,0 +1,119 @@
+"""Read captured outputs of tools for ports: one dialect for whatever a file holds of them.
+
+SONiC tables, `ethtool -S`, `ethtool -m`, `rdma statistic`, mlxlink, `ibv_devinfo`, `ip link`; each
+in a module of its own. What no tool printed is a reject.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from collectors.capture_sections import Section, join_sections
+from collectors.captures import captured
+from collectors.ethtool_statistics import HEADER, UNKNOWN, read_statistics
+from collectors.mlxlink import SECTION, read_mlxlink_lines
+from collectors.optics import MODULE_START, SONIC_START, hush_fillers, read_optics
+from collectors.plain_lines import account
+from collectors.port_settings import DEVICE, IP_LINK, SETTINGS, read_port_settings
+from collectors.port_values import samples_of_values
+from collectors.rdma_statistics import LINK, OF_QUEUE_PAIR, QUEUE_PAIR, read_rdma_lines
+from collectors.readings import Reading
+from collectors.ruled_tables import RULE
+from collectors.sniffing import Head, ReadOptions
+from collectors.sonic_columns import TABLE_HEAD
+from collectors.sonic_gaps import gap_rows, mend_gaps
+from collectors.sonic_hashes import HASH_COMMAND, read_hashes
+from collectors.sonic_tables import read_sonic_tables
+
+READERS: Final[tuple[Callable[[pl.DataFrame, ReadOptions], Section], ...]] = (
+    read_sonic_tables,
+    read_hashes,
+    read_optics,
+    read_mlxlink_lines,
+    read_rdma_lines,
+    read_port_settings,
+    read_statistics,
+)
+"""Each takes the lines that those before it have not read."""
+
+MIN_KNOWN_SHARE: Final = 0.5
+"""Share of a head's lines that must be of a tool we know."""
+
+_TABLE: Final = rf"{TABLE_HEAD}.*\n{RULE[1:-1]}$"
+
+_FIRST_LINES: Final = (
+    HEADER,
+    MODULE_START,
+    SONIC_START,
+    DEVICE,
+    IP_LINK,
+    SETTINGS,
+    r"^\s*Operational Info\s*$",
+)
+"""How an output begins that may follow another without anything between."""
+
+_OWN_LINES: Final = (*_FIRST_LINES, SECTION, LINK, QUEUE_PAIR, HASH_COMMAND)
+
+_STARTS: Final = re.compile(
+    "|".join(f"(?:{one})" for one in _OWN_LINES)
+    + rf"|^\s*(?:rx|tx)_\w+(?:\.nic)?: \d+$|(?:{_TABLE})",
+    re.MULTILINE,
+)
+
+
+def wants_port_captures(head: Head) -> float:
+    """Return how sure it is that a file holds outputs of these tools: by their share in it."""
+    text = re.sub(r"\x1b\[[0-9;]*m|\r", "", head.text)
+    if head.is_binary or not _STARTS.search(text):
+        return 0.0
+    reading = _read(head.data, "", ReadOptions())
+    lost = reading.rejects.filter(~pl.col("reason").is_in([UNKNOWN, OF_QUEUE_PAIR]))
+    unknown = int(lost["count"].fill_null(1).sum())
+    known = reading.lines_used + int(reading.rejects["count"].fill_null(1).sum()) - unknown
+    return 0.85 if known > 0 and known >= MIN_KNOWN_SHARE * (known + unknown) else 0.0
+
+
+def read_port_captures(path: Path, source: str, options: ReadOptions) -> Reading:
+    """Return what a capture of such outputs says.
+
+    Args:
+        path: The file.
+        source: The name to quote, which may tell host, port and time.
+        options: Zone, host and time that the file does not say.
+
+    Returns:
+        Samples of ports and their parts, aliases, events of module alarms and of ports that
+        nothing is counted of, and what is missing as coverage.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    return _read(path.read_bytes(), source, options)
+
+
+def _read(data: bytes, source: str, options: ReadOptions) -> Reading:
+    begins = pl.any_horizontal(pl.col("text").str.contains(one) for one in _FIRST_LINES)
+    lines = captured(data, source, options).with_columns(
+        segment=pl.col("segment") + begins.cum_sum()
+    )
+    rest = lines
+    sections: list[Section] = []
+    for read in READERS:
+        sections.append(read(rest, options))
+        rest = rest.filter(~pl.col("position").is_in(sections[-1].used.implode()))
+    found = join_sections(sections)
+    values = mend_gaps(hush_fillers(found.values))
+    coverage, gaps = gap_rows(values)
+    reasons = found.aside.unique("position", keep="first", maintain_order=True)
+    return account(
+        lines.join(reasons, on="position", how="left", maintain_order="left"),
+        pl.concat([found.used, lines.filter("is_mark")["position"]]),
+        source,
+        samples=samples_of_values(values),
+        events=pl.concat([found.events, gaps]),
+        aliases=found.aliases,
+        coverage=coverage,
+    )

@@ -1,0 +1,87 @@
+"""Read JSON of tools for ports: mlxlink, `rdma statistic -j`, dumps of SONiC's databases."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import orjson
+import polars as pl
+
+from collectors.capture_marks import file_device
+from collectors.frames import EVENTS, TIME
+from collectors.mlxlink import field_values, mlxlink_document_fields
+from collectors.optics import hush_fillers
+from collectors.plain_lines import decoded
+from collectors.port_values import PORT_VALUES, port_totals, samples_of_values
+from collectors.rdma_statistics import rdma_document_values
+from collectors.readings import Reading, count_lines, join_readings, reading_of, reject_file
+from collectors.sniffing import Head, ReadOptions
+from collectors.sonic_databases import database_of, database_values
+from collectors.sonic_gaps import gap_rows, mend_gaps
+from collectors.sonic_tables import TOTALLED
+from collectors.taken import taken_at, taken_on
+
+_STARTS: Final = re.compile(
+    rb'\A\s*[\[{][^\0]*"(?:Physical Counters and BER Info|Operational Info|Module Info'
+    rb"|COUNTERS:oid:0x|RATES:oid:0x|COUNTERS_PORT_NAME_MAP|TRANSCEIVER_DOM_SENSOR\|"
+    rb"|(?:USER|PERIODIC|PERSISTENT)_WATERMARKS:oid|BUFFER_PG|PORT_TABLE:"
+    rb'|ifname"\s*:[^\0]*"(?:out_of_sequence|rx_write_requests|np_cnp_sent))'
+)
+
+
+def wants_port_documents(head: Head) -> float:
+    """Return how sure it is that a file is one of these documents, by its keys."""
+    return 0.98 if _STARTS.search(head.data.removeprefix(b"\xef\xbb\xbf")) else 0.0
+
+
+def read_port_documents(path: Path, source: str, options: ReadOptions) -> Reading:
+    """Return what a document says of ports.
+
+    Args:
+        path: The file, one document.
+        source: The name to quote, which may tell host, port and time: the document does not.
+        options: The host and time, if the caller knows them.
+
+    Returns:
+        Samples and events. A document that is torn, or none of these, is one reject.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    text = decoded(path.read_bytes())
+    count = sum(1 for line in text.split("\n") if line.strip())
+    try:
+        document = orjson.loads(text.encode("utf-8", errors="replace"))
+    except orjson.JSONDecodeError:
+        return reject_file(source, "torn JSON", text, count)
+    values, events = _read(document, source)
+    if values.is_empty():
+        return reject_file(source, "no counters of ports in it", text, count)
+    taken = {
+        "time": pl.lit(taken_at(source, options), TIME),
+        "host": pl.lit(taken_on(source, options), pl.String),
+    }
+    told = values.with_columns(**taken)
+    whole = mend_gaps(port_totals(told, TOTALLED))
+    coverage, gaps = gap_rows(whole)
+    samples = samples_of_values(hush_fillers(whole))
+    named = pl.lit(source).alias("source")
+    reading = reading_of(
+        samples=samples.with_columns(named),
+        events=pl.concat([events, gaps]).with_columns(named, **taken),
+        coverage=coverage.with_columns(named),
+    )
+    return count_lines(join_readings([reading]), count)
+
+
+def _read(document: object, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return `PORT_VALUES` and `EVENTS` of a document, without host and time."""
+    fields = mlxlink_document_fields(document)
+    if fields is not None:
+        return field_values(fields.with_columns(device=pl.lit(file_device(source), pl.String)))
+    links = rdma_document_values(document)
+    if links is not None:
+        return links, EVENTS.to_frame()
+    hashes = database_of(document)
+    values = PORT_VALUES.to_frame() if hashes is None else database_values(hashes)
+    return values, EVENTS.to_frame()
