@@ -14,7 +14,7 @@ from collectors.sniffing import ReadOptions
 from dashboards.boards import build_boards
 from dashboards.files import build_files
 from paceline.analysis import Analysis, AnalysisParams, analyze
-from paceline.commands.analyze import refused
+from paceline.commands.arguments import refused
 from paceline.output import analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.simulation.orion import SCENARIOS, simulate
