@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from collectors.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
+from collectors.discovery import read_discovery, wants_discovery
+from collectors.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
 from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
+from collectors.influx_lines import read_influx_lines, wants_influx_lines
+from collectors.link_listing import read_link_listing, wants_link_listing
 from collectors.logs import read_logs, wants_logs
 from collectors.metric_files import (
     read_exposition,
@@ -13,11 +18,16 @@ from collectors.metric_files import (
     wants_prometheus_answer,
 )
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
+from collectors.net_dump import read_net_dump, wants_net_dump
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
+from collectors.perfquery import read_perfquery, wants_perfquery
+from collectors.query_errors import read_query_errors, wants_query_errors
 from collectors.readings import Reading, reject_file
 from collectors.scrape_archives import stream_exposition
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.step_records import read_step_records, wants_step_records
+from collectors.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
+from collectors.telemetry_stream import read_telemetry_stream, wants_telemetry_stream
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
@@ -31,6 +41,16 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     ),
     Dialect(name="prometheus answer", wants=wants_prometheus_answer, read=read_prometheus_answer),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),
+    Dialect(name="perfquery", wants=wants_perfquery, read=read_perfquery),
+    Dialect(name="ibqueryerrors", wants=wants_query_errors, read=read_query_errors),
+    Dialect(name="iblinkinfo", wants=wants_link_listing, read=read_link_listing),
+    Dialect(name="ibnetdiscover", wants=wants_discovery, read=read_discovery),
+    Dialect(name="ibdiagnet", wants=wants_diagnostic_tables, read=read_diagnostic_tables),
+    Dialect(name="net dump", wants=wants_net_dump, read=read_net_dump),
+    Dialect(name="ufm telemetry", wants=wants_fabric_telemetry, read=read_fabric_telemetry),
+    Dialect(name="ufm stream", wants=wants_telemetry_stream, read=read_telemetry_stream),
+    Dialect(name="infiniband files", wants=wants_sysfs_dump, read=read_sysfs_dump),
+    Dialect(name="influx lines", wants=wants_influx_lines, read=read_influx_lines),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )
 """In order of specificity: among equally sure dialects the earlier one reads."""

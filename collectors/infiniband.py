@@ -11,8 +11,11 @@ import polars as pl
 
 from collectors.frames import conform
 from collectors.identity import node_guid
+from collectors.lane_rates import payload_lane_bytes
+from collectors.node_names import nodes_of
 from collectors.port_fields import port_fields
 from collectors.readings import Reading, reading_of
+from collectors.run_times import EXECUTION, measured_at
 from collectors.samples import (
     MEANINGS,
     conflict_events,
@@ -25,7 +28,6 @@ from collectors.subnet import (
     INFO_NAMES,
     data_factors,
     guid_directory,
-    nodes_of,
     port_device,
     read_links,
 )
@@ -42,7 +44,7 @@ _PORT: Final = ("host", "device_kind", "device")
 
 def infiniband_names() -> pl.Series:
     """Return the names of all metrics that `read_infiniband` understands."""
-    names = [*INFO_NAMES, "node_uname_info"]
+    names = [*INFO_NAMES, "node_uname_info", EXECUTION]
     return pl.concat([port_fields()["name"], pl.Series("name", names)])
 
 
@@ -67,8 +69,9 @@ def read_infiniband(series: Series, source: str) -> Reading:
     if "guilbaults" in present:
         parts.append(_guilbaults_meanings(known))
     meanings = pl.concat(parts)
-    settled, conflicts = settle_duplicates(measure(series.points, meanings))
-    checked = settled.pipe(_hush_down_ports).pipe(_suspect_units)
+    measured = measured_at(measure(series.points, meanings), known, series)
+    settled, conflicts = settle_duplicates(measured)
+    checked = settled.pipe(_with_port_rates).pipe(_hush_down_ports).pipe(_suspect_units)
     return reading_of(
         samples=samples_of(checked, source),
         events=conflict_events(conflicts, source),
@@ -89,6 +92,8 @@ def _node_meanings(known: pl.DataFrame, series: Series, source: str) -> pl.DataF
 def _treydock_meanings(known: pl.DataFrame, series: Series) -> pl.DataFrame:
     """Return the meanings of series by GUID; one that no info series names is its own host."""
     is_nic = pl.col("name").str.starts_with("infiniband_hca_")
+    own = pl.when(is_nic).then(label_of("hca")).otherwise(label_of("switch"))
+    own_node, own_nic = nodes_of(own, is_switch=~is_nic)
     port = pl.coalesce(label_of("port"), pl.when(is_nic).then(pl.lit("1")))
     mine = (
         known.filter(pl.col("exporter") == "treydock")
@@ -98,8 +103,8 @@ def _treydock_meanings(known: pl.DataFrame, series: Series) -> pl.DataFrame:
             data_factors(series), on="target", how="left", nulls_equal=True, maintain_order="left"
         )
         .with_columns(
-            host=pl.coalesce("node", "guid"),
-            device=port_device(pl.col("nic"), pl.col("port")),
+            host=pl.coalesce("node", own_node, "guid"),
+            device=port_device(pl.coalesce("nic", own_nic), pl.col("port")),
             device_kind=pl.when(is_nic).then(pl.lit("nic")).otherwise(pl.lit("switch_port")),
             factor=pl.coalesce("factor", "data_factor"),
         )
@@ -118,17 +123,34 @@ def _guilbaults_meanings(known: pl.DataFrame) -> pl.DataFrame:
     return conform(mine.lazy(), MEANINGS).collect()
 
 
+def _with_port_rates(measured: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples with the rate of ports that only tell lanes and their rate."""
+    scrape = [*_PORT, "time", "page"]
+    rate, lanes = (
+        measured.filter(pl.col("signal") == name)
+        for name in ("lane_rate_bytes_per_second", "link_width_lanes")
+    )
+    wide = lanes.select(*scrape, lanes="value").unique(scrape, keep="last", maintain_order=True)
+    joined = rate.join(wide, on=scrape, how="inner", nulls_equal=True, maintain_order="left")
+    port_rate = payload_lane_bytes(pl.col("value")) * pl.col("lanes")
+    rates = joined.with_columns(
+        signal=pl.lit("port_rate_bytes_per_second"),
+        value=port_rate,
+        entity=pl.col("entity") + int(measured["entity"].max() or 0) + 1,  # type: ignore[arg-type]
+    )
+    return pl.concat([measured, rates.drop_nulls("value").select(measured.columns)])
+
+
 def _hush_down_ports(measured: pl.DataFrame) -> pl.DataFrame:
     """Return the samples without the rates of ports that are not active.
 
     A port that is down reports the slowest rate there is; it is not a slow link.
     """
     scrape = (*_PORT, "time", "page")
+    is_state, is_up = (pl.col("signal") == name for name in ("port_state", "link_up"))
+    not_active = (is_state & (pl.col("value") != ACTIVE)) | (is_up & (pl.col("value") == 0))
     states = (
-        measured.filter((pl.col("signal") == "port_state") & (pl.col("value") != ACTIVE))
-        .select(scrape)
-        .unique()
-        .with_columns(down=pl.lit(value=True))
+        measured.filter(not_active).select(scrape).unique().with_columns(down=pl.lit(value=True))
     )
     is_down = (pl.col("signal") == "port_rate_bytes_per_second") & pl.col("down")
     return (

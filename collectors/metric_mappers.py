@@ -13,10 +13,13 @@ import polars as pl
 from collectors.dcgm import dcgm_names, read_dcgm
 from collectors.infiniband import infiniband_names, read_infiniband
 from collectors.node_exporter import node_names, read_node
+from collectors.port_exporters import port_exporter_names, read_port_exporters
 from collectors.readings import Reading, join_readings, reading_of
 from collectors.roce import read_roce, roce_names
 from collectors.scrape_failures import failure_names, read_failures
 from collectors.series import Series
+from collectors.subnet_failures import complaint_names, read_complaints
+from collectors.subnet_hardware import hardware_names, read_hardware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +41,17 @@ MAPPERS: Final = (
     Mapper(knows=roce_names, read=read_roce),
     Mapper(knows=lambda _: node_names(), read=read_node),
     Mapper(knows=lambda _: failure_names(), read=read_failures),
+    Mapper(knows=port_exporter_names, read=read_port_exporters),
+    Mapper(knows=lambda _: hardware_names(), read=read_hardware),
+    Mapper(knows=lambda _: complaint_names(), read=read_complaints),
 )
 
 NOT_READ: Final = {
     r"^node_infiniband_legacy_": "repeats another counter",
     r"_raw_rate_bytes_per_second$": "repeats another series",
     r"_info$": "names things, measures nothing",
+    r"^infiniband_port(?:\w+discards|\w+physicalerrors|\w+pkterrors|\w+mappingerrors"
+    r"|loopingerrors|bufferoverrunerrors)_total$": "its tool may exchange these names",
 }
 """Patterns of metrics that are left out on purpose, with the reason."""
 

@@ -140,6 +140,11 @@ COUNTERS: Final = (
     _counter("dlid_mapping_errors_total", 16, "", "port_dli_mapping_errors", ""),
     _counter("vl_mapping_errors_total", 16, "", "port_vl_mapping_errors", ""),
     _counter("looping_errors_total", 16, "", "port_looping_errors", ""),
+    _counter("dlid_mapping_errors_total", 16, "", "port_dlid_mapping_errors", ""),
+    _counter("unicast_transmitted_packets_total", 64, "", "port_unicast_transmit_packets", ""),
+    _counter("unicast_received_packets_total", 64, "", "port_unicast_receive_packets", ""),
+    _counter("multicast_transmitted_packets_total", 64, "", "port_multicast_transmit_packets", ""),
+    _counter("multicast_received_packets_total", 64, "", "port_multicast_receive_packets", ""),
 )
 
 PORT_FIELDS: Final = schema_of(
@@ -169,6 +174,7 @@ def port_fields() -> pl.DataFrame:
         ("infiniband_hca_rate_bytes_per_second", *_rate("treydock")),
         ("infiniband_speed", "lane_rate_bytes_per_second", 1.25e8, TOP_64, "guilbaults"),
         ("infiniband_width", "link_width_lanes", 1.0, TOP_64, "guilbaults"),
+        ("infiniband_switch_port_state", "link_up", 1.0, TOP_64, "treydock"),
     ]
     for counter in COUNTERS:
         top = float(2**counter.bits - 1)

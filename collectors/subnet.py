@@ -9,10 +9,11 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import LINKS, conform, schema_of
-from collectors.identity import canonical_host, node_guid
+from collectors.frames import LINKS, TIME, conform, schema_of
+from collectors.identity import node_guid
+from collectors.node_names import is_aggregation, nodes_of
 from collectors.port_fields import WORD_BYTES
-from collectors.series import Series, label_of
+from collectors.series import Series, has_label, label_of
 
 MIN_BYTES_PER_PACKET: Final = 1060.0
 """The largest InfiniBand packet has fewer words: above it the counter is in bytes."""
@@ -32,24 +33,9 @@ INFO_NAMES: Final = (
     "infiniband_switch_rate_bytes_per_second",
 )
 
-_AGGREGATION: Final = r"(?i)aggregation node"
-"""The in-network-reduction endpoint of a switch: neither a host nor a cable."""
+_DATA: Final = r"^infiniband_(?:switch|hca)_port_(?:transmit|receive)_data_bytes_total$"
 
 _VERSION: Final = r"^v?(\d+)\.(\d+)"
-
-
-def nodes_of(name: pl.Expr, *, is_switch: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
-    """Return the node and its NIC in a node description.
-
-    Args:
-        name: `leaf-r3-02`, or `gpu-r3-n07 mlx5_4`; blanks around it do not count.
-        is_switch: Whether it is a switch, whose name may hold blanks.
-    """
-    text = name.str.strip_chars()
-    first = canonical_host(text.str.extract(r"^(\S+)", 1))
-    nic = text.str.extract(r"^\S+\s+(.+)$", 1)
-    node = pl.when(is_switch).then(canonical_host(text)).otherwise(first)
-    return node, pl.when(~is_switch).then(nic)
 
 
 def guid_directory(identities: pl.DataFrame) -> pl.DataFrame:
@@ -77,8 +63,9 @@ def guid_directory(identities: pl.DataFrame) -> pl.DataFrame:
 def data_factors(series: Series) -> pl.DataFrame:
     """Return what one count of treydock's data counters is in bytes, for each scrape target.
 
-    Told by the exporter's version, else by the form of its rate series, else by the size of the
-    packets; null if none of the three can tell.
+    Told by the exporter's version, else by the form of its series (a fork that names the switch
+    beside each counter always counts bytes), else by the size of the packets; null if none of the
+    three can tell.
 
     Returns:
         `target` (the label `instance`, may be null) and `data_factor`.
@@ -90,8 +77,9 @@ def data_factors(series: Series) -> pl.DataFrame:
     name = pl.col("name")
     is_wide = (major > 0) | (minor >= 10)  # noqa: PLR2004 -- 0.10.0 is the release that multiplied
     version = pl.when(name == "infiniband_exporter_build_info").then(is_wide)
+    of_fork = name.str.contains(_DATA) & has_label("switch")
     form = (
-        pl.when(name == "infiniband_switch_port_rate_bytes_per_second")
+        pl.when((name == "infiniband_switch_port_rate_bytes_per_second") | of_fork)
         .then(pl.lit(value=True))
         .when(name == "infiniband_switch_rate_bytes_per_second")
         .then(pl.lit(value=False))
@@ -136,7 +124,7 @@ def read_links(identities: pl.DataFrame, source: str) -> pl.DataFrame:
     """
     name = pl.col("name")
     uplinks = identities.filter(name.str.contains(r"^infiniband_(?:switch|hca)_uplink_info$"))
-    counted = identities.filter(name.str.starts_with("infiniband_port"))
+    counted = identities.filter(has_label("local_name") & has_label("remote_name"))
     peers = pl.concat(
         [
             uplinks.select(
@@ -157,19 +145,29 @@ def read_links(identities: pl.DataFrame, source: str) -> pl.DataFrame:
             ),
         ]
     )
-    return _links(peers.drop_nulls(), source)
+    untimed = peers.drop_nulls().with_columns(time=pl.lit(None, TIME))
+    return cables_of(untimed).with_columns(source=pl.lit(source))
 
 
-def _links(peers: pl.DataFrame, source: str) -> pl.DataFrame:
-    cables = peers.filter(
-        ~pl.col("text_a").str.contains(_AGGREGATION) & ~pl.col("text_b").str.contains(_AGGREGATION)
-    )
+def cables_of(peers: pl.DataFrame) -> pl.DataFrame:
+    """Return cables, each once however many ends tell of it.
+
+    Args:
+        peers: `time` and, for each end `a` and `b`, its node description `text_a`, its port
+            `number_a` and whether it is a switch, `switch_a`.
+
+    Returns:
+        `LINKS` without a source, in alphabetical order, the aggregation node of a switch left out;
+        `rail` is the number in the NIC's device name.
+    """
+    cables = peers.filter(~is_aggregation(pl.col("text_a")), ~is_aggregation(pl.col("text_b")))
     ends = [_end(side) for side in ("a", "b")]
     first, second = (pl.concat_list("a", "b").list.sort().list.get(at) for at in (0, 1))
     rows = (
         cables.lazy()
-        .select(a=ends[0], b=ends[1])
+        .select("time", a=ends[0], b=ends[1])
         .select(
+            "time",
             node_a=first.str.extract(r"^(.*)\n"),
             port_a=first.str.extract(r"\n(.*)$"),
             node_b=second.str.extract(r"^(.*)\n"),
@@ -177,10 +175,12 @@ def _links(peers: pl.DataFrame, source: str) -> pl.DataFrame:
         )
         .unique()
         .with_columns(
-            rail=pl.coalesce("port_a", "port_b").str.extract(r"_(\d+)/").cast(pl.Int32),
-            source=pl.lit(source),
+            rail=pl.coalesce(
+                pl.col(port).str.extract(r"_(\d+)/").cast(pl.Int32, strict=False)
+                for port in ("port_a", "port_b")
+            )
         )
-        .sort("node_a", "port_a", "node_b", "port_b")
+        .sort("node_a", "port_a", "node_b", "port_b", "time")
     )
     return conform(rows, LINKS).collect()
 
