@@ -7,9 +7,11 @@ from typing import Final
 from collectors.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
 from collectors.discovery import read_discovery, wants_discovery
 from collectors.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
+from collectors.fabric_manager import read_fabric_manager, wants_fabric_manager
 from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
 from collectors.influx_lines import read_influx_lines, wants_influx_lines
 from collectors.link_listing import read_link_listing, wants_link_listing
+from collectors.kernel_logs import read_kernel_log, stream_kernel_log, wants_kernel_log
 from collectors.logs import read_logs, wants_logs
 from collectors.metric_files import (
     read_exposition,
@@ -51,6 +53,13 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="ufm stream", wants=wants_telemetry_stream, read=read_telemetry_stream),
     Dialect(name="infiniband files", wants=wants_sysfs_dump, read=read_sysfs_dump),
     Dialect(name="influx lines", wants=wants_influx_lines, read=read_influx_lines),
+    Dialect(name="fabric manager log", wants=wants_fabric_manager, read=read_fabric_manager),
+    Dialect(
+        name="kernel log",
+        wants=wants_kernel_log,
+        read=read_kernel_log,
+        stream=stream_kernel_log,
+    ),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )
 """In order of specificity: among equally sure dialects the earlier one reads."""

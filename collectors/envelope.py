@@ -37,7 +37,8 @@ other printers the launcher left out.
 MAX_LINE_BYTES: Final = 65_536
 """A longer line is cut there and marked; no record of ours is as long."""
 
-_ANSI: Final = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
+ANSI: Final = r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]"
+"""Escape sequences of terminals: colours, titles, moves."""
 
 _BOX: Final = r"^[│┃] ?(.*?) *[│┃]$"
 """A line inside a box that a terminal library drew."""
@@ -60,7 +61,7 @@ def read_lines(data: bytes, time_zone: str = "UTC") -> pl.DataFrame:
         .with_columns(pl.col("text").str.split("\r"))
         .explode("text", empty_as_null=True)
         .with_columns(
-            pl.col("text").str.replace_all(_ANSI, "").str.head(MAX_LINE_BYTES),
+            pl.col("text").str.replace_all(ANSI, "").str.head(MAX_LINE_BYTES),
             is_torn=pl.col("text").str.len_bytes() > MAX_LINE_BYTES,
         )
         .filter(pl.col("text") != "")

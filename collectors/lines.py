@@ -5,6 +5,8 @@ from typing import Final
 from collectors.c10_lines import C10_START
 from collectors.deepspeed import DEEPSPEED_HINT, read_deepspeed
 from collectors.desync import read_desync
+from collectors.kernel_finds import KERNEL_HINT
+from collectors.kernel_logs import read_kernel_lines
 from collectors.launchers import LAUNCHER_HINT, read_launchers
 from collectors.line_reading import LineDialect
 from collectors.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
@@ -17,6 +19,7 @@ from collectors.trainer_dicts import DICT_START, read_trainer_dicts
 from collectors.watchdog import read_watchdog
 
 LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
+    LineDialect(name="kernel", hint=KERNEL_HINT, read=read_kernel_lines),
     LineDialect(name="nccl", hint=r":\d+:\d+ |^NCCL version", read=read_nccl),
     LineDialect(name="desync report", hint="Timeout at collective:", read=read_desync),
     LineDialect(name="watchdog", hint=C10_START, read=read_watchdog, start=C10_START),

@@ -59,17 +59,23 @@ class ReadOptions:
             over New Year it is the year of the last stamp.
         host: Host of files that name none; null: the file's name may still tell.
         taken: When a file without stamps was taken, with a zone; null: its name may still tell.
+        boot: When the host of a kernel log started, with a zone; null: only lines that show both
+            clocks can tell.
+        xid_table: A table of Xids to use instead of `collectors/xid_table.toml`.
     """
 
     time_zone: str = "UTC"
     year: int | None = None
     host: str | None = None
     taken: datetime | None = None
+    boot: datetime | None = None
+    xid_table: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that could mean two."""
-        if self.taken is not None and self.taken.tzinfo is None:
-            raise ValueError(f"taken must have a zone, got {self.taken}")
+        for name, time in (("taken", self.taken), ("boot", self.boot)):
+            if time is not None and time.tzinfo is None:
+                raise ValueError(f"{name} must have a zone, got {time}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
