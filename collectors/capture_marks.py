@@ -66,17 +66,55 @@ _HOST: Final = r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*-[a-z]*\d+"
 _HOST_WORD: Final = rf"(?i)(?:^|[\s:=@/(\[])({_HOST})(?:$|[\s:,/)\].])"
 
 
-def marked_command(text: pl.Expr) -> pl.Expr:
-    """Return the command of a line that is a prompt or a heading with one; else null."""
-    heading = text.str.extract(_HEADING, 1).str.extract(rf"\b((?:{COMMANDS}) +\S.*)$", 1)
-    return pl.coalesce(text.str.extract(COMMAND_START, 2), text.str.extract(_EVERY, 1), heading)
+MAYBE_MARK: Final = (
+    r"^\s*(?:[#=*>+$%\[-]|\S+\s*$|\S*[@#$>%]|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b|20\d\d-|Every "
+    r"|(?i:ts|time|date|timestamp|epoch|host|hostname|node|switch|system|interface|device|port|nic)\b"
+    rf"|sudo |(?:{COMMANDS})\b)| \| "
+)
+"""What all marks have; most lines of an output do not, and are not looked at any further."""
 
 
-def marked_host(text: pl.Expr) -> pl.Expr:
+def marks_of(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the lines that may be marks, with what each says.
+
+    Args:
+        lines: Lines with `position` and `text`.
+        time_zone: IANA zone of stamps without one.
+
+    Returns:
+        `position`, `stamp`, `own_host` (in lower case), `own_command` and `own_device`: null where
+        a line does not say it.
+    """
+    text, heading = pl.col("text"), pl.col("heading")
+    return (
+        lines.filter(text.str.contains(MAYBE_MARK))
+        .with_columns(
+            heading=text.str.extract(_HEADING, 1), start=text.str.extract(COMMAND_START, 2)
+        )
+        .with_columns(
+            own_command=pl.coalesce(
+                "start",
+                text.str.extract(_EVERY, 1),
+                heading.str.extract(rf"\b((?:{COMMANDS}) +\S.*)$", 1),
+            ),
+            told=pl.coalesce("heading", text.str.extract(_EVERY, 3), "text"),
+        )
+        .select(
+            "position",
+            "own_command",
+            stamp=_stamp(time_zone),
+            own_host=_host(),
+            own_device=_device(),
+        )
+    )
+
+
+def _host() -> pl.Expr:
     """Return the host that a prompt or a heading names, in lower case; else null."""
-    prompt = pl.when(text.str.contains(COMMAND_START)).then(text.str.extract(PROMPT, 1))
+    text = pl.col("text")
+    prompt = pl.when(pl.col("start").is_not_null()).then(text.str.extract(PROMPT, 1))
     alone = text.str.extract(rf"(?i)^\s*({_HOST})\s*:?\s*$", 1)
-    word = text.str.extract(_HEADING, 1).str.extract(_HOST_WORD, 1)
+    word = pl.col("heading").str.extract(_HOST_WORD, 1)
     heading = pl.coalesce(word, alone).str.to_lowercase()
     is_host = ~heading.str.contains(rf"(?i)^{NO_HOST}$")
     return pl.coalesce(
@@ -88,33 +126,25 @@ def marked_host(text: pl.Expr) -> pl.Expr:
     ).str.to_lowercase()
 
 
-def marked_device(text: pl.Expr) -> pl.Expr:
+def _device() -> pl.Expr:
     """Return the port that a command or a heading is about; else null."""
-    command = marked_command(text)
+    command, heading = pl.col("own_command"), pl.col("heading")
     device = command.str.extract(rf"(?:^|[\s=])({PORT_NAME})(?:$|[\s,/;|])", 1)
     of_mlxlink = command.str.extract(r"mlxlink .*?(?:-d|--device)[ =](?:\S*/)?(\S+)", 1)
     port = command.str.extract(r"mlxlink .*?(?:-p|--port)[ =]([\d/]+)", 1)
     mlxlink = pl.concat_str([of_mlxlink, port], separator="/", ignore_nulls=True)
     named = pl.when(of_mlxlink.is_not_null()).then(mlxlink)
-    heading = text.str.extract(_HEADING, 1).str.extract(_PORT_WORD, 1)
-    return pl.coalesce(named, device, text.str.extract(_PORT_LINE, 1), heading)
+    alone = pl.col("text").str.extract(_PORT_LINE, 1)
+    return pl.coalesce(named, device, alone, heading.str.extract(_PORT_WORD, 1))
 
 
-def capture_stamp(text: pl.Expr, time_zone: str) -> pl.Expr:
-    """Return the time that a stamp, or a heading with one, tells; else null.
-
-    Args:
-        text: A line.
-        time_zone: IANA zone of stamps without one.
-    """
+def _stamp(time_zone: str) -> pl.Expr:
+    """Return the time that a stamp, or a heading with one, tells; else null."""
+    text, told = pl.col("text"), pl.col("told")
     epoch = epoch_time(text.str.extract(_EPOCH, 1).cast(pl.Float64, strict=False))
-    heading = pl.coalesce(text.str.extract(_HEADING, 1), text.str.extract(_EVERY, 3))
+    heading = pl.when(pl.col("heading").is_not_null()).then("heading")
     return pl.coalesce(
-        stamp_of(text, time_zone),
-        epoch,
-        stamp_of(heading, time_zone),
-        iso_time(heading, time_zone),
-        _day_first(pl.coalesce(heading, text), time_zone),
+        stamp_of(told, time_zone), epoch, iso_time(heading, time_zone), _day_first(told, time_zone)
     )
 
 

@@ -9,14 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.capture_marks import (
-    COMMAND_START,
-    capture_stamp,
-    file_device,
-    marked_command,
-    marked_device,
-    marked_host,
-)
+from collectors.capture_marks import COMMAND_START, file_device, marks_of
 from collectors.frames import TIME, schema_of
 from collectors.plain_lines import plain_lines
 from collectors.sniffing import ReadOptions
@@ -57,17 +50,11 @@ def captured(data: bytes, source: str, options: ReadOptions) -> pl.DataFrame:
         `CAPTURED`, in the file's order; lines with a host in front are sorted by it, since pdsh
         mixes hosts.
     """
-    zone = options.time_zone
-    text = pl.col("text")
+    lines = _labelled(plain_lines(data))
+    marks = marks_of(lines, options.time_zone)
     return (
-        _labelled(plain_lines(data))
-        .lazy()
-        .with_columns(
-            stamp=capture_stamp(text, zone),
-            own_host=marked_host(text),
-            own_command=marked_command(text),
-            own_device=marked_device(text),
-        )
+        lines.lazy()
+        .join(marks.lazy(), on="position", how="left", maintain_order="left")
         .with_columns(is_mark=pl.any_horizontal(pl.col(_OWN).is_not_null()))
         .pipe(_carried, source, options)
         .select(CAPTURED.names())

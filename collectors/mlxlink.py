@@ -24,6 +24,8 @@ _BIN: Final = r"^Bin (\d+)$"
 
 _BIN_COUNT: Final = r"(\d+)\s*\]?\s*$"
 
+_NUMBER: Final = r"^(-?\d+\.?\d*(?:[eE][+-]?\d+)?|\S+)"
+
 _RANGE: Final = r"\[ ?(-?[\d.]+) ?\.\. ?(-?[\d.]+) ?\]"
 
 
@@ -115,7 +117,7 @@ def field_values(fields: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         dark = pl.col("signal").str.ends_with("_power_dbm")
         lanes = lanes.with_columns(reason=pl.when(dark).then(pl.lit("copper")))
     whole = known.filter(pl.col("part").is_null()).with_columns(
-        text=pl.col("value").str.extract(r"^(\S+)", 1)
+        text=pl.col("value").str.extract(_NUMBER, 1)
     )
     parts = [bins, lanes, whole, _limits(known)]
     values = pl.concat(conform(one.lazy(), PORT_VALUES).collect() for one in parts)

@@ -6,6 +6,7 @@ in a module of its own. What no tool printed is a reject.
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -42,8 +43,6 @@ READERS: Final[tuple[Callable[[pl.DataFrame, ReadOptions], Section], ...]] = (
 MIN_KNOWN_SHARE: Final = 0.5
 """Share of a head's lines that must be of a tool we know."""
 
-_TABLE: Final = rf"{TABLE_HEAD}.*\n{RULE[1:-1]}$"
-
 _FIRST_LINES: Final = (
     HEADER,
     MODULE_START,
@@ -57,23 +56,34 @@ _FIRST_LINES: Final = (
 
 _OWN_LINES: Final = (*_FIRST_LINES, SECTION, LINK, QUEUE_PAIR, HASH_COMMAND)
 
-_STARTS: Final = re.compile(
-    "|".join(f"(?:{one})" for one in _OWN_LINES)
-    + rf"|^\s*(?:rx|tx)_\w+(?:\.nic)?: \d+$|(?:{_TABLE})",
-    re.MULTILINE,
+_OWN_LINE: Final = re.compile(
+    "|".join(f"(?:{one})" for one in _OWN_LINES) + r"|^\s*(?:rx|tx)_\w+(?:\.nic)?: \d+$"
 )
+
+_TABLE_HEAD: Final = re.compile(TABLE_HEAD)
+_RULE: Final = re.compile(RULE)
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+_MAX_SNIFFED_CHARACTERS: Final = 400
 
 
 def wants_port_captures(head: Head) -> float:
     """Return how sure it is that a file holds outputs of these tools: by their share in it."""
-    text = re.sub(r"\x1b\[[0-9;]*m|\r", "", head.text)
-    if head.is_binary or not _STARTS.search(text):
+    if head.is_binary or not _has_own_line(head.lines):
         return 0.0
     reading = _read(head.data, "", ReadOptions())
     lost = reading.rejects.filter(~pl.col("reason").is_in([UNKNOWN, OF_QUEUE_PAIR]))
     unknown = int(lost["count"].fill_null(1).sum())
     known = reading.lines_used + int(reading.rejects["count"].fill_null(1).sum()) - unknown
     return 0.85 if known > 0 and known >= MIN_KNOWN_SHARE * (known + unknown) else 0.0
+
+
+def _has_own_line(lines: tuple[str, ...]) -> bool:
+    """Return whether a line begins one of these outputs, or a table stands on a rule."""
+    plain = [_COLOUR.sub("", line[:_MAX_SNIFFED_CHARACTERS]) for line in lines]
+    return any(_OWN_LINE.search(line) for line in plain) or any(
+        _TABLE_HEAD.match(one) and _RULE.match(two) for one, two in pairwise(plain)
+    )
 
 
 def read_port_captures(path: Path, source: str, options: ReadOptions) -> Reading:

@@ -21,17 +21,24 @@ from collectors.sonic_gaps import gap_rows, mend_gaps
 from collectors.sonic_tables import TOTALLED
 from collectors.taken import taken_at, taken_on
 
-_STARTS: Final = re.compile(
-    rb'\A\s*[\[{][^\0]*"(?:Physical Counters and BER Info|Operational Info|Module Info'
+_START: Final = re.compile(rb"\s*[\[{]")
+
+_KEYS: Final = re.compile(
+    rb'"(?:Physical Counters and BER Info|Operational Info|Module Info'
     rb"|COUNTERS:oid:0x|RATES:oid:0x|COUNTERS_PORT_NAME_MAP|TRANSCEIVER_DOM_SENSOR\|"
-    rb"|(?:USER|PERIODIC|PERSISTENT)_WATERMARKS:oid|BUFFER_PG|PORT_TABLE:"
-    rb'|ifname"\s*:[^\0]*"(?:out_of_sequence|rx_write_requests|np_cnp_sent))'
+    rb"|(?:USER|PERIODIC|PERSISTENT)_WATERMARKS:oid|BUFFER_PG|PORT_TABLE:)"
 )
+
+_RDMA_KEYS: Final = (b'"out_of_sequence"', b'"rx_write_requests"', b'"np_cnp_sent"')
 
 
 def wants_port_documents(head: Head) -> float:
     """Return how sure it is that a file is one of these documents, by its keys."""
-    return 0.98 if _STARTS.search(head.data.removeprefix(b"\xef\xbb\xbf")) else 0.0
+    data = head.data.removeprefix(b"\xef\xbb\xbf")
+    if not _START.match(data):
+        return 0.0
+    is_rdma = b'"ifname"' in data and any(key in data for key in _RDMA_KEYS)
+    return 0.98 if is_rdma or _KEYS.search(data) else 0.0
 
 
 def read_port_documents(path: Path, source: str, options: ReadOptions) -> Reading:

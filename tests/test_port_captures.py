@@ -260,6 +260,7 @@ def test_repeated_dumps(tmp_path: Path) -> None:
         pytest.param("line\n" * 50 + "NIC statistics:\n", id="one header in a long log"),
         pytest.param('# TYPE a counter\na{b="c"} 1\n', id="an exposition page"),
         pytest.param("a  b\n-  -\n1  2\n", id="a table of somebody else"),
+        pytest.param("\n" * 60_000, id="nothing but blank lines"),
         pytest.param("", id="nothing"),
     ],
 )
