@@ -38,6 +38,7 @@ WORDS: Final = {
     "[unknown error]": "error",
     "unknown error": "error",
     "err!": "error",
+    "error - failed to convert to string": "error",
     "[gpu requires reset]": "gpu_requires_reset",
     "[gpu is lost]": "gpu_lost",
 }

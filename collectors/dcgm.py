@@ -7,49 +7,49 @@ from typing import Final
 
 import polars as pl
 
-from collectors.blanks import ERROR_REASONS
 from collectors.dcgm_fields import field_names
-from collectors.frames import EVENTS, conform
-from collectors.gpu_presence import find_lost_gpus, scrape_coverage
+from collectors.frames import conform
+from collectors.gpu_aliases import exporter_aliases
+from collectors.gpu_hosts import one_host
+from collectors.gpu_streams import read_measured
 from collectors.identity import gpu_device
-from collectors.last_xids import xid_events
-from collectors.readings import Reading, reading_of
-from collectors.samples import (
-    MEANINGS,
-    conflict_events,
-    measure,
-    samples_of,
-    settle_duplicates,
-)
+from collectors.readings import Reading, join_readings, reading_of
+from collectors.samples import MEANINGS, measure
+from collectors.scrape_targets import one_target
 from collectors.series import Series, label_columns
-from collectors.target_labels import host_label, workload_label
+from collectors.target_labels import fill_hosts, host_label, workload_label
 
 _LABELS: Final = {
     "uuid": ("uuid", "gpu_uuid"),
     "pci": ("pci_bus_id",),
     "gpu": ("gpu",),
+    "minor": ("device",),
     "model": ("modelname", "model_name"),
+    "target": ("instance",),
     "instance_id": ("gpu_i_id",),
     "vgpu": ("vgpu",),
     "nvlink": ("nvlink",),
     "nvswitch": ("nvswitch",),
     "cpu": ("cpu",),
     "core": ("cpucore",),
+    "xid": ("xid",),
+    "clock_event": ("clock_event", "throttle_reason"),
+    "check": ("health_watch",),
+    "peer": ("peer_gpu",),
+    "status": ("link_status",),
 }
 
-_PROFILING: Final = (
-    "graphics_engine_active_ratio",
-    "sm_active_ratio",
-    "sm_occupancy_ratio",
-    "tensor_active_ratio",
-    "dram_active_ratio",
-    "fp64_active_ratio",
-    "fp32_active_ratio",
-    "fp16_active_ratio",
+_PARTS: Final = (
+    ("xid_window_count", "xid", "xid"),
+    ("clock_event_window_count", "clock_event", "clock_event"),
+    ("health_status", "health", "check"),
+    ("p2p_status", "p2p", "peer"),
 )
+"""Signals that a GPU has several of: the kind of the part, and the label that names it."""
 
-MIN_BUSY_RATIO: Final = 0.9
-"""GPUs of a host that are this busy cannot all have idle engines: the profiler is lost."""
+_P2P_STATES: Final = ("chipset", "gpu", "topology", "regkey", "supported", "unknown")
+"""What the words of a link's state hold, in the order of DCGM's numbers from 1; 0 is fine. The
+exporter's own numbers were shifted until 2026."""
 
 
 def dcgm_names() -> pl.Series:
@@ -65,28 +65,19 @@ def read_dcgm(series: Series, source: str) -> Reading:
         source: The name to quote in evidence.
 
     Returns:
-        A reading with samples, the events that metrics alone can show (a change of the last Xid,
-        a lost GPU, a source in error) and the coverage of each GPU.
+        What `read_measured` finds in it, and the names that GPUs go by.
     """
-    meanings = _meanings(series.identities)
-    measured = measure(series.points, meanings)
-    settled, conflicts = settle_duplicates(_name_resets(measured))
-    cleaned = _doubt_profiling(_drop_warm_up(settled))
-    events = [
-        conflict_events(conflicts, source),
-        xid_events(cleaned, source),
-        _error_events(cleaned, source),
-        find_lost_gpus(cleaned, source),
-    ]
-    return reading_of(
-        samples=samples_of(cleaned, source),
-        events=pl.concat(events),
-        coverage=scrape_coverage(cleaned, source),
-    )
+    labelled, changes = one_host(_labelled(series.identities, source), series.points, source)
+    named = labelled.with_columns(_device()).unnest("entity")
+    meanings = conform(named.lazy(), MEANINGS).collect()
+    points = _true_states(series.points, labelled)
+    measured = one_target(measure(points, meanings))
+    own = reading_of(events=changes, aliases=exporter_aliases(labelled, series.points, source))
+    return join_readings([read_measured(measured, source), own])
 
 
-def _meanings(identities: pl.DataFrame) -> pl.DataFrame:
-    """Return `MEANINGS` of the label sets."""
+def _labelled(identities: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return the label sets of known fields with what their labels say."""
     known = identities.join(field_names(), on="name", how="inner", maintain_order="left")
     labelled = label_columns(known, _LABELS).with_columns(
         host=host_label(),
@@ -94,33 +85,67 @@ def _meanings(identities: pl.DataFrame) -> pl.DataFrame:
         index=pl.col("gpu").cast(pl.Int32, strict=False),
         base=gpu_device(pl.col("uuid"), pl.col("pci"), pl.col("gpu")),
     )
-    return conform(labelled.with_columns(_device()).unnest("entity").lazy(), MEANINGS).collect()
+    if labelled["target"].null_count() < labelled.height:
+        return labelled
+    return fill_hosts(labelled, identities, source).drop("nodename")
+
+
+def _true_states(points: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:
+    """Return the points with the states of peer links as their label says, not their number."""
+    word = pl.col("status").str.to_lowercase()
+    state = pl.coalesce(
+        pl.when(word == "ok").then(pl.lit(0.0)),
+        *(
+            pl.when(word.str.contains(part, literal=True)).then(pl.lit(float(number)))
+            for number, part in enumerate(_P2P_STATES, start=1)
+        ),
+    )
+    told = labelled.filter(pl.col("signal") == "p2p_status").select("series", state=state)
+    if told.is_empty():
+        return points
+    joined = points.join(told, on="series", how="left", maintain_order="left")
+    return joined.with_columns(value=pl.coalesce("state", "value")).drop("state")
 
 
 def _device() -> pl.Expr:
     """Return kind and name of what a label set measures: a GPU, or a part of it or of the host."""
-    is_instance = pl.col("instance_id").is_not_null() & (pl.col("scope") == "instance")
-    base = pl.col("base")
-    choices = (
-        (pl.col("nvswitch").is_not_null() & pl.col("nvlink").is_not_null()).pipe(
-            _choice, "nvswitch", pl.format("nvswitch{}/nvlink{}", "nvswitch", "nvlink")
-        ),
-        pl.col("nvswitch")
-        .is_not_null()
-        .pipe(_choice, "nvswitch", pl.format("nvswitch{}", "nvswitch")),
-        pl.col("core")
-        .is_not_null()
-        .pipe(_choice, "cpu", pl.format("cpu{}/core{}", pl.col("cpu").fill_null("0"), "core")),
-        (pl.col("cpu").is_not_null() & base.is_null()).pipe(
-            _choice, "cpu", pl.format("cpu{}", "cpu")
-        ),
-        pl.col("nvlink")
-        .is_not_null()
-        .pipe(_choice, "nvlink", pl.format("{}/nvlink{}", base, "nvlink")),
-        pl.col("vgpu").is_not_null().pipe(_choice, "vgpu", pl.format("{}/vgpu{}", base, "vgpu")),
-        is_instance.pipe(_choice, "mig", pl.format("{}/gi{}", base, "instance_id")),
+    return pl.coalesce(*_parts_of_hosts(), *_parts_of_gpus(), _entity("gpu", pl.col("base"))).alias(
+        "entity"
     )
-    return pl.coalesce(*choices, _entity("gpu", base)).alias("entity")
+
+
+def _parts_of_hosts() -> list[pl.Expr]:
+    """Return switches, processors, and their parts."""
+    has_switch, has_link = pl.col("nvswitch").is_not_null(), pl.col("nvlink").is_not_null()
+    core = pl.format("cpu{}/core{}", pl.col("cpu").fill_null("0"), "core")
+    link = pl.format("nvswitch{}/nvlink{}", "nvswitch", "nvlink")
+    is_cpu = pl.col("cpu").is_not_null() & pl.col("base").is_null()
+    return [
+        _choice(has_switch & has_link, "nvswitch", link),
+        _choice(has_switch, "nvswitch", pl.format("nvswitch{}", "nvswitch")),
+        _choice(pl.col("core").is_not_null(), "cpu", core),
+        _choice(is_cpu, "cpu", pl.format("cpu{}", "cpu")),
+    ]
+
+
+def _parts_of_gpus() -> list[pl.Expr]:
+    """Return links, virtual GPUs, MIG instances, and what a GPU has several of."""
+    base = pl.col("base")
+    is_instance = pl.col("instance_id").is_not_null() & (pl.col("scope") == "instance")
+    several = [
+        _choice(
+            (pl.col("signal") == signal) & pl.col(label).is_not_null(),
+            kind,
+            pl.concat_str(base, pl.lit(f"/{kind}:"), label),
+        )
+        for signal, kind, label in _PARTS
+    ]
+    return [
+        *several,
+        _choice(pl.col("nvlink").is_not_null(), "nvlink", pl.format("{}/nvlink{}", base, "nvlink")),
+        _choice(pl.col("vgpu").is_not_null(), "vgpu", pl.format("{}/vgpu{}", base, "vgpu")),
+        _choice(is_instance, "mig", pl.format("{}/gi{}", base, "instance_id")),
+    ]
 
 
 def _choice(condition: pl.Expr, kind: str, device: pl.Expr) -> pl.Expr:
@@ -129,77 +154,3 @@ def _choice(condition: pl.Expr, kind: str, device: pl.Expr) -> pl.Expr:
 
 def _entity(kind: str, device: pl.Expr) -> pl.Expr:
     return pl.struct(pl.lit(kind).alias("device_kind"), device.alias("device"))
-
-
-def _name_resets(measured: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples with a negative NVLink rate called a reset: its counter restarted."""
-    reset = (pl.col("signal") == "nvlink_throughput_bytes_per_second") & (
-        pl.col("reason") == "out_of_range"
-    )
-    return measured.with_columns(
-        reason=pl.when(reset).then(pl.lit("counter_reset")).otherwise("reason")
-    )
-
-
-def _drop_warm_up(measured: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples without the zero that an NVLink rate begins with."""
-    earliest = pl.col("position").sort_by("time", "position").first().over("entity")
-    warm_up = (
-        (pl.col("signal") == "nvlink_throughput_bytes_per_second")
-        & (pl.col("value") == 0)
-        & (pl.col("position") == earliest)
-    )
-    return measured.with_columns(
-        value=pl.when(~warm_up.fill_null(value=False)).then("value"),
-        reason=pl.when(warm_up).then(pl.lit("warmup")).otherwise("reason"),
-    )
-
-
-def _doubt_profiling(measured: pl.DataFrame) -> pl.DataFrame:
-    """Return the samples with profiling zeros doubted where all GPUs of the host are busy.
-
-    When the profiling module is lost, all its fields read 0 on all GPUs of a host while the
-    driver still says that they work.
-    """
-    scrape = ("host", "time", "page")
-    profiling = pl.col("signal").is_in(_PROFILING)
-    lost = (
-        measured.lazy()
-        .filter(profiling | (pl.col("signal") == "gpu_busy_ratio"))
-        .group_by(scrape)
-        .agg(
-            active=pl.col("value").filter(profiling).max(),
-            busy=pl.col("value").filter(~profiling).min(),
-        )
-        .filter((pl.col("active") == 0) & (pl.col("busy") >= MIN_BUSY_RATIO))
-        .select(*scrape, doubt=pl.lit(value=True))
-        .collect()
-    )
-    if lost.is_empty():
-        return measured
-    doubted = measured.join(lost, on=scrape, how="left", nulls_equal=True, maintain_order="left")
-    wrong = pl.col("doubt").fill_null(value=False) & profiling & pl.col("reason").is_null()
-    return doubted.with_columns(
-        value=pl.when(~wrong).then("value"),
-        reason=pl.when(wrong).then(pl.lit("prof_unreliable")).otherwise("reason"),
-    ).drop("doubt")
-
-
-def _error_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
-    """Return one event for each GPU and each way in which its source failed."""
-    rows = (
-        measured.lazy()
-        .filter(pl.col("reason").is_in(ERROR_REASONS))
-        .group_by("host", "device_kind", "device", "reason", maintain_order=True)
-        .agg(pl.col("time").min(), pl.col("position").min(), pl.len().alias("count"))
-        .with_columns(
-            kind=pl.when(pl.col("reason") == "gpu_lost")
-            .then(pl.lit("gpu_lost"))
-            .otherwise(pl.lit("gpu_error")),
-            code="reason",
-            severity=pl.lit("high"),
-            message=pl.format("the source answered {} instead of a value", "reason"),
-            source=pl.lit(source),
-        )
-    )
-    return conform(rows, EVENTS).collect()

@@ -113,6 +113,46 @@ def scrape_coverage(measured: pl.DataFrame, source: str) -> pl.DataFrame:
     return conform(rows, COVERAGE).collect()
 
 
+def gpu_counts(measured: pl.DataFrame, changes: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return how many of a host's GPUs were there, over each stretch between changes.
+
+    Args:
+        measured: `MEASURED`.
+        changes: `EVENTS` of `find_lost_gpus`.
+        source: The name to quote.
+
+    Returns:
+        `COVERAGE` of the signal `gpus`: `expected` is how many of a host's GPUs were ever seen. A
+        GPU counts as there from the host's first scrape until it is lost.
+    """
+    hosts = (
+        _seen(measured)
+        .group_by("host")
+        .agg(
+            time=pl.col("time").min(),
+            stop=pl.col("time").max() + pl.duration(microseconds=1),
+            expected=pl.col("device").n_unique().cast(pl.Int64),
+        )
+    )
+    step = pl.when(pl.col("kind") == "gpu_series_lost").then(-1).otherwise(1)
+    moves = changes.lazy().group_by("host", "time").agg(step=step.sum())
+    start = hosts.select("host", "time", step=pl.lit(0, pl.Int32))
+    rows = (
+        pl.concat([start, moves.cast({"step": pl.Int32})])
+        .sort("host", "time")
+        .join(hosts.select("host", "stop", "expected"), on="host", how="inner")
+        .with_columns(
+            entity="host",
+            signal=pl.lit("gpus"),
+            start="time",
+            end=pl.coalesce(pl.col("time").shift(-1).over("host"), "stop"),
+            seen=pl.col("expected") + pl.col("step").cum_sum().over("host"),
+            source=pl.lit(source),
+        )
+    )
+    return conform(rows, COVERAGE).collect()
+
+
 def _seen(measured: pl.DataFrame) -> pl.LazyFrame:
     """Return `host`, `device`, `time` of each scrape that a GPU was in."""
     is_gpu = pl.col("device_kind") == "gpu"

@@ -210,7 +210,11 @@ def _is_block(entry: object, number: int) -> bool:
 
 def _read_document(answer: Answer, document: object, position: int) -> None:
     if _is_object(document) and "metric" in document:
-        _read_export_line(answer, document, position)
+        flat = None if "timestamps" in document else _flat_pairs(document)
+        if flat is None:
+            _read_export_line(answer, document, position)
+        else:
+            answer.add(document["metric"], flat[0::2], flat[1::2])
     elif not _is_object(document) or "status" not in document:
         _reject(answer, position, document, "neither an API answer nor an export line")
     elif document["status"] != "success":

@@ -22,11 +22,13 @@ MEANINGS: Final = schema_of(
         "index": pl.Int32,
         "model": pl.String,
         "run": pl.String,
+        "target": pl.String,
     }
 )
 """What a label set measures. `low` and `high` bound the value before `factor` is applied, `top` is
 where a counter stops counting; a null or infinite one is none. `wraps_at` is where it starts again
-from 0, null if not known; a counter with a top never does."""
+from 0, null if not known; a counter with a top never does. `target` is the scrape that it came
+from, null if that does not matter."""
 
 ENTITY: Final = ("host", "device_kind", "device", "signal")
 
@@ -104,7 +106,8 @@ def settle_duplicates(measured: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
 
     The same GPU comes several times on a page: once for each job or container that shares it,
     each MIG instance, each code of a last error, or by a mistake of the exporter. It was measured
-    once. The last line with a value stays (of error states the highest) and the jobs are joined.
+    once. The last line with a value stays (of error states the highest; a line of the device itself
+    before those of its pods) and the jobs are joined.
 
     Args:
         measured: `MEASURED`.
@@ -120,7 +123,7 @@ def settle_duplicates(measured: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
     chosen = (
         pl.when(pl.col("signal").first().is_in(_HIGHEST_WINS))
         .then(value.max())
-        .otherwise(value.drop_nulls().last())
+        .otherwise(_device_value())
     )
     settled = groups.agg(
         pl.exclude("value", "reason", "run").last(),
@@ -136,6 +139,17 @@ def settle_duplicates(measured: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFram
     )
     kept = pl.concat([measured.filter(~repeated), settled.select(MEASURED.names())])
     return kept.sort("position", maintain_order=True), conflicts
+
+
+def _device_value() -> pl.Expr:
+    """Return the device's own value among its rows at a time.
+
+    An exporter that counts by process gives each pod a row beside the device's, and idle pods 0.
+    """
+    value, run = pl.col("value").drop_nulls(), pl.col("run").filter(pl.col("value").is_not_null())
+    of_device = value.filter(run.is_null()).last()
+    busy = pl.when(run.n_unique() > 1).then(value.filter(value != 0).last())
+    return pl.coalesce(of_device, busy, value.last())
 
 
 def samples_of(measured: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -26,11 +26,11 @@ _HOST_KEYS: Final = (
 )
 """Labels that name a host, best first; `instance` is the scrape's address."""
 
-_NOT_A_HOST: Final = r"^localhost(?:\.|$)|dcgm-exporter|^127\."
-_ADDRESS: Final = r"^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]*)$"
+_NOT_A_HOST: Final = r"^localhost(?:\.|$)|dcgm-exporter|^127\.|^[0-9a-f]{12}$"
+ADDRESS_PATTERN: Final = r"^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]*)$"
 _HOST_FILE: Final = r"[a-z][a-z0-9-]*\d(?:[a-z0-9.-]*[a-z0-9])?$"
 _NO_HOST_FILE: Final = r"metric|scrape|exporter|dump|page|prom|dcgm|snapshot|case|\d{4}-?\d\d"
-_EXPORTER: Final = r"dcgm-exporter|node-exporter|infiniband-exporter"
+EXPORTER_PATTERN: Final = r"dcgm-exporter|node-exporter|infiniband-exporter"
 
 
 def host_label() -> pl.Expr:
@@ -41,7 +41,7 @@ def host_label() -> pl.Expr:
     """
     candidates = pl.concat_list([label_of(key) for key in _HOST_KEYS])
     host = canonical_host(pl.element())
-    unusable = host.str.contains(_NOT_A_HOST) | host.str.contains(_ADDRESS)
+    unusable = host.str.contains(_NOT_A_HOST) | host.str.contains(ADDRESS_PATTERN)
     return candidates.list.eval(host.filter(~unusable)).list.first()
 
 
@@ -53,9 +53,9 @@ def workload_label() -> pl.Expr:
     """
     exported = _pod(label_of("exported_namespace"), label_of("exported_pod"))
     pod, container = label_of("pod", "pod_name"), label_of("container", "container_name")
-    own = pod.str.contains(_EXPORTER) | container.str.contains(r"(?:^|-)exporter$").fill_null(
-        value=False
-    )
+    own = pod.str.contains(EXPORTER_PATTERN) | container.str.contains(
+        r"(?:^|-)exporter$"
+    ).fill_null(value=False)
     plain = pl.when(~own).then(_pod(label_of("namespace", "pod_namespace"), pod))
     return pl.coalesce(
         label_of("hpc_job"), pl.when(has_label("exported_pod")).then(exported).otherwise(plain)

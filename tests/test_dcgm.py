@@ -406,7 +406,9 @@ def test_lost_gpus(
 def test_coverage(tmp_path: Path) -> None:
     """A silent GPU was in one of three scrapes, its host in all of them."""
     coverage = reading_of_page(tmp_path, *presence({(6, 1), (6, 2)})).coverage
-    chosen = coverage.filter(pl.col("entity").is_in(["h", "h/GPU-6", "h/GPU-7"]))
+    chosen = coverage.filter(
+        pl.col("signal") == "scrape", pl.col("entity").is_in(["h", "h/GPU-6", "h/GPU-7"])
+    )
 
     assert chosen.select("entity", "seen", "expected").rows() == [
         ("h", 3, 3),
