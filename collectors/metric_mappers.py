@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.dcgm import dcgm_names, read_dcgm
+from collectors.gnmi_series import gnmi_names, read_gnmi_series
 from collectors.infiniband import infiniband_names, read_infiniband
 from collectors.node_exporter import node_names, read_node
 from collectors.port_exporters import port_exporter_names, read_port_exporters
@@ -18,6 +19,8 @@ from collectors.readings import Reading, join_readings, reading_of
 from collectors.roce import read_roce, roce_names
 from collectors.scrape_failures import failure_names, read_failures
 from collectors.series import Series
+from collectors.series_names import naming_names, read_series_names
+from collectors.snmp import read_snmp, snmp_names
 from collectors.subnet_failures import complaint_names, read_complaints
 from collectors.subnet_hardware import hardware_names, read_hardware
 
@@ -39,7 +42,10 @@ MAPPERS: Final = (
     Mapper(knows=lambda _: dcgm_names(), read=read_dcgm),
     Mapper(knows=lambda _: infiniband_names(), read=read_infiniband),
     Mapper(knows=roce_names, read=read_roce),
-    Mapper(knows=lambda _: node_names(), read=read_node),
+    Mapper(knows=node_names, read=read_node),
+    Mapper(knows=naming_names, read=read_series_names),
+    Mapper(knows=lambda _: snmp_names(), read=read_snmp),
+    Mapper(knows=gnmi_names, read=read_gnmi_series),
     Mapper(knows=lambda _: failure_names(), read=read_failures),
     Mapper(knows=port_exporter_names, read=read_port_exporters),
     Mapper(knows=lambda _: hardware_names(), read=read_hardware),
@@ -47,6 +53,10 @@ MAPPERS: Final = (
 )
 
 NOT_READ: Final = {
+    r"^node_scrape_collector_duration_seconds$": "says how long a scrape took",
+    r"NVLINK_(?:COUNT_)?(?:SYMBOL|EFFECTIVE)_BER(?:_RAW)?$": "is packed, _RATIO is plain",
+    r"^DCGM_FI_DEV_VGPU_LICENSE_STATUS$": "says nothing of health",
+    r"^node_cpu_guest_seconds_total$": "is part of the time of its processor already",
     r"^node_infiniband_legacy_": "repeats another counter",
     r"_raw_rate_bytes_per_second$": "repeats another series",
     r"_info$": "names things, measures nothing",

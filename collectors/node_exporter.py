@@ -1,14 +1,16 @@
-"""Read what node_exporter knows of a host's network interfaces and processors into samples.
+"""Read what node_exporter knows of a host: interfaces, processors, memory, sensors, its clock.
 
-Source: prometheus/node_exporter collectors netclass, netdev, cpufreq, cpu, edac, pressure,
-thermal_zone. Kernel byte counters are left out: RDMA traffic does not pass through them.
+Source: prometheus/node_exporter; `collectors.node_fields` for names. Kernel byte counters are left
+out: RDMA traffic does not pass through them.
 """
 
 from typing import Final
 
 import polars as pl
 
-from collectors.frames import conform, schema_of
+from collectors.frames import conform
+from collectors.identity import pci_address
+from collectors.node_fields import CPU_MODES, node_fields, rapl_domain, rapl_fields
 from collectors.readings import Reading, reading_of
 from collectors.samples import MEANINGS, conflict_events, measure, samples_of, settle_duplicates
 from collectors.series import Series, label_of
@@ -17,39 +19,19 @@ from collectors.target_labels import fill_hosts, host_label
 UNKNOWN_SPEED: Final = -125_000.0
 """A link of unknown speed: sysfs says -1 Mb/s, the exporter turns that into bytes."""
 
-_NODE_FIELDS: Final = schema_of(
-    {"name": pl.String, "signal": pl.String, "device_kind": pl.String, "label": pl.String}
-)
+MIN_CELSIUS: Final = -50.0
+"""Colder, or exactly 0, is a sensor that does not work: broken ones say -274 or 0."""
 
-FIELDS: Final = (
-    ("network_speed_bytes", "network_speed_bytes_per_second", "nic", "device"),
-    ("network_carrier_changes_total", "carrier_changes_total", "nic", "device"),
-    ("network_carrier_down_changes_total", "carrier_downs_total", "nic", "device"),
-    ("network_carrier_up_changes_total", "carrier_ups_total", "nic", "device"),
-    ("network_receive_errs_total", "kernel_receive_errors_total", "nic", "device"),
-    ("network_transmit_errs_total", "kernel_transmit_errors_total", "nic", "device"),
-    ("network_receive_drop_total", "kernel_receive_drops_total", "nic", "device"),
-    ("network_transmit_drop_total", "kernel_transmit_drops_total", "nic", "device"),
-    ("cpu_scaling_frequency_hertz", "cpu_clock_hertz", "cpu", "cpu"),
-    ("cpu_frequency_hertz", "cpu_clock_hertz", "cpu", "cpu"),
-    ("cpu_core_throttles_total", "cpu_core_throttles_total", "cpu", "core"),
-    ("cpu_package_throttles_total", "cpu_package_throttles_total", "cpu", "package"),
-    ("thermal_zone_temp", "thermal_zone_celsius", "node", "zone"),
-    ("edac_correctable_errors_total", "memory_corrected_errors_total", "node", "controller"),
-    ("edac_uncorrectable_errors_total", "memory_uncorrected_errors_total", "node", "controller"),
-    ("pressure_cpu_waiting_seconds_total", "cpu_waiting_seconds_total", "node", ""),
-    ("pressure_io_waiting_seconds_total", "io_waiting_seconds_total", "node", ""),
-    ("pressure_io_stalled_seconds_total", "io_stalled_seconds_total", "node", ""),
-    ("pressure_memory_waiting_seconds_total", "memory_waiting_seconds_total", "node", ""),
-    ("pressure_memory_stalled_seconds_total", "memory_stalled_seconds_total", "node", ""),
-    ("boot_time_seconds", "boot_seconds", "node", ""),
-)
-"""Name after `node_`, signal, kind of device, and the label that names the device."""
+_SENSORS: Final = ("thermal_zone_celsius", "sensor_celsius")
+
+_LEVELS: Final = ("controller", "csrow", "channel")
+"""Where memory errors are counted, from the whole to its parts: each level counts all of them."""
 
 
-def node_names() -> pl.Series:
-    """Return the names of all metrics that `read_node` understands."""
-    return pl.concat([_fields()["name"], pl.Series("name", ["node_uname_info"])])
+def node_names(names: pl.Series) -> pl.Series:
+    """Return those of the given names that `read_node` understands."""
+    own = pl.Series("name", ["node_uname_info"])
+    return pl.concat([node_fields()["name"], rapl_fields(names)["name"], own])
 
 
 def read_node(series: Series, source: str) -> Reading:
@@ -60,45 +42,119 @@ def read_node(series: Series, source: str) -> Reading:
         source: The name to quote in evidence.
 
     Returns:
-        A reading with samples; a network speed that the kernel does not know is null (`unknown`).
+        A reading with samples. What the kernel does not know is null (`unknown`), and so is a
+        temperature that none can be (`bad_sensor`). Memory errors are of the highest level of a
+        host that has them; lower ones repeat them and are rejects.
     """
-    known = series.identities.join(_fields(), on="name", how="inner", maintain_order="left")
-    labelled = known.with_columns(
+    labelled = _labelled(series.identities, source)
+    repeats = _repeated_levels(labelled)
+    kept = labelled.join(repeats, on="series", how="anti", maintain_order="left")
+    measured = measure(series.points, conform(kept.lazy(), MEANINGS).collect())
+    settled, conflicts = settle_duplicates(_without_unknown(measured))
+    return reading_of(
+        samples=samples_of(settled, source),
+        events=conflict_events(conflicts, source),
+        rejects=_level_rejects(series.points, repeats, source),
+    )
+
+
+def _labelled(identities: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return the label sets of known metrics with signal, host and device."""
+    fields = pl.concat([node_fields(), rapl_fields(identities["name"])])
+    known = identities.join(fields, on="name", how="inner", maintain_order="left")
+    mode = label_of("mode")
+    is_time = pl.col("signal") == "cpu_seconds_total"
+    named = known.with_columns(
+        signal=pl.when(is_time).then(pl.format("cpu_{}_seconds_total", mode)).otherwise("signal"),
         host=host_label(),
         target=label_of("instance"),
         device=_device(),
         factor=pl.lit(1.0),
-    )
-    hosted = fill_hosts(labelled, series.identities, source)
-    meanings = conform(hosted.lazy(), MEANINGS).collect()
-    unknown = pl.col("value") == UNKNOWN_SPEED
-    points = series.points.with_columns(
-        value=pl.when(~unknown.fill_null(value=False)).then("value"),
-        reason=pl.when(unknown).then(pl.lit("unknown")).otherwise("reason"),
-    )
-    settled, conflicts = settle_duplicates(measure(points, meanings))
-    return reading_of(
-        samples=samples_of(settled, source), events=conflict_events(conflicts, source)
-    )
-
-
-def _fields() -> pl.DataFrame:
-    rows = [(f"node_{name}", *rest) for name, *rest in FIELDS]
-    return pl.DataFrame(rows, schema=_NODE_FIELDS, orient="row")
+    ).filter(~is_time | mode.is_in(CPU_MODES))
+    return fill_hosts(named, identities, source)
 
 
 def _device() -> pl.Expr:
-    """Return the device in the label that the field says; a node as a whole has none."""
-    labels = ("device", "cpu", "core", "package", "zone", "controller")
-    named = [
-        pl.when(pl.col("label") == label).then(
-            label_of(label)
-            if label == "device"
-            else pl.concat_str(pl.lit(label), label_of(label).str.strip_prefix(label))
+    """Return the device that the labels name in the field's way; a node as a whole has none."""
+    ways = {
+        "device": label_of("device"),
+        "cpu": _numbered("cpu"),
+        "core": pl.coalesce(
+            pl.concat_str(_numbered("package"), pl.lit("/"), _numbered("core")),
+            _numbered("core"),
+            _numbered("cpu"),
+        ),
+        "package": _numbered("package"),
+        "zone": _numbered("zone"),
+        "sensor": pl.concat_str(label_of("chip"), pl.lit("/"), label_of("sensor")),
+        "cooler": pl.concat_str(label_of("type"), pl.lit("/"), label_of("name")),
+        "controller": _numbered("controller"),
+        "csrow": pl.concat_str(_numbered("controller"), pl.lit("/"), _numbered("csrow")),
+        "channel": pl.concat_str(
+            _numbered("controller"),
+            pl.lit("/"),
+            _numbered("csrow"),
+            pl.lit("/"),
+            _numbered("channel"),
+        ),
+        "domain": pl.concat_str(rapl_domain(pl.col("name")), label_of("index")),
+        "pci": _pci(),
+    }
+    return pl.coalesce(
+        *(pl.when(pl.col("naming") == naming).then(named) for naming, named in ways.items())
+    )
+
+
+def _numbered(label: str) -> pl.Expr:
+    """Return the label's name and value, once if the value has the name in it (`cpu7`)."""
+    return pl.concat_str(pl.lit(label), label_of(label).str.strip_prefix(label))
+
+
+def _pci() -> pl.Expr:
+    """Return the PCI address in four labels of hex digits."""
+    segment, bus, device, function = (
+        label_of(name) for name in ("segment", "bus", "device", "function")
+    )
+    joined = pl.concat_str(
+        segment.fill_null("0000"), pl.lit(":"), bus, pl.lit(":"), device, pl.lit("."), function
+    )
+    return pci_address(joined)
+
+
+def _repeated_levels(labelled: pl.DataFrame) -> pl.DataFrame:
+    """Return the label sets of memory errors that a higher level of their host counts as well."""
+    level = pl.col("naming").replace_strict(
+        {name: place for place, name in enumerate(_LEVELS)}, default=None, return_dtype=pl.Int8
+    )
+    memory = labelled.with_columns(level=level).drop_nulls("level")
+    highest = pl.col("level").min().over("host", "signal")
+    return memory.filter(pl.col("level") > highest).select("series", "name")
+
+
+def _level_rejects(points: pl.DataFrame, repeats: pl.DataFrame, source: str) -> pl.DataFrame:
+    return (
+        points.join(repeats, on="series", how="inner")
+        .group_by("name")
+        .agg(pl.col("position").min(), count=pl.len())
+        .sort("name")
+        .select(
+            "position",
+            "count",
+            source=pl.lit(source),
+            text="name",
+            reason=pl.lit("repeats the errors that a higher level counts"),
         )
-        for label in labels
-    ]
-    package = pl.concat_str(pl.lit("package"), label_of("package"), pl.lit("/"))
-    whole = pl.coalesce(*named)
-    is_core = (pl.col("label") == "core") & label_of("package").is_not_null()
-    return pl.when(is_core).then(pl.concat_str(package, whole)).otherwise(whole)
+    )
+
+
+def _without_unknown(measured: pl.DataFrame) -> pl.DataFrame:
+    """Return the samples without numbers that stand for none."""
+    value, signal = pl.col("value"), pl.col("signal")
+    unknown = ((signal == "network_speed_bytes_per_second") & (value == UNKNOWN_SPEED)) | (
+        signal.str.starts_with("pcie_") & (value < 0)
+    )
+    broken = signal.is_in(_SENSORS) & ((value == 0) | (value < MIN_CELSIUS))
+    reason = pl.when(unknown).then(pl.lit("unknown")).when(broken).then(pl.lit("bad_sensor"))
+    return measured.with_columns(reason=pl.coalesce("reason", reason)).with_columns(
+        value=pl.when(pl.col("reason").is_null()).then("value")
+    )

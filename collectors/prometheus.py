@@ -30,6 +30,7 @@ RETRIED_STATUS: Final = (429, 500, 502, 503, 504)
 
 KNOWN_METRICS: Final = (
     "(?i:dcgm)_.+|infiniband_.+|node_(?:infiniband|ethtool|network|cpu|edac|pressure|thermal)_.+"
+    "|node_(?:hwmon|cooling|rapl|schedstat|pcidevice|timex)_.+|node_(?:cpu|boot_time|time_seconds)"
     "|node_(?:boot_time_seconds|scrape_collector_success|exporter_build_info|uname_info)|rdma_.+"
 )
 """What the mappers can read, as a pattern of metric names."""
