@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from collectors.arista_captures import read_arista_captures, wants_arista_captures
+from collectors.dcgmi_dmon import read_dcgmi_dmon, wants_dcgmi_dmon
 from collectors.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
 from collectors.discovery import read_discovery, wants_discovery
-from collectors.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
 from collectors.fabric_manager import read_fabric_manager, wants_fabric_manager
+from collectors.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
 from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
+from collectors.gnmi_documents import read_gnmi, wants_gnmi
+from collectors.gnmi_lines import read_gnmi_lines, wants_gnmi_lines
 from collectors.influx_lines import read_influx_lines, wants_influx_lines
-from collectors.link_listing import read_link_listing, wants_link_listing
 from collectors.kernel_logs import read_kernel_log, stream_kernel_log, wants_kernel_log
+from collectors.link_listing import read_link_listing, wants_link_listing
+from collectors.link_monitor import wants_link_monitor
 from collectors.logs import read_logs, wants_logs
 from collectors.metric_files import (
     read_exposition,
@@ -21,15 +26,21 @@ from collectors.metric_files import (
 )
 from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.net_dump import read_net_dump, wants_net_dump
+from collectors.network_documents import read_network_documents, wants_network_documents
+from collectors.nvidia_smi import read_nvidia_smi, wants_nvidia_smi
 from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.perfquery import read_perfquery, wants_perfquery
+from collectors.port_captures import read_port_captures, wants_port_captures
+from collectors.port_documents import read_port_documents, wants_port_documents
 from collectors.query_errors import read_query_errors, wants_query_errors
 from collectors.readings import Reading, reject_file
+from collectors.sacct import read_sacct, wants_sacct
 from collectors.scrape_archives import stream_exposition
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.step_records import read_step_records, wants_step_records
 from collectors.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
 from collectors.telemetry_stream import read_telemetry_stream, wants_telemetry_stream
+from collectors.topology_captures import read_topology, wants_topology
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
@@ -43,6 +54,22 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     ),
     Dialect(name="prometheus answer", wants=wants_prometheus_answer, read=read_prometheus_answer),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),
+    Dialect(name="network document", wants=wants_network_documents, read=read_network_documents),
+    Dialect(name="arista capture", wants=wants_arista_captures, read=read_arista_captures),
+    Dialect(name="topology capture", wants=wants_topology, read=read_topology),
+    Dialect(name="port capture", wants=wants_port_captures, read=read_port_captures),
+    Dialect(name="port document", wants=wants_port_documents, read=read_port_documents),
+    Dialect(name="gnmic document", wants=wants_gnmi, read=read_gnmi),
+    Dialect(name="telegraf gnmi", wants=wants_gnmi_lines, read=read_gnmi_lines),
+    Dialect(name="nvidia-smi", wants=wants_nvidia_smi, read=read_nvidia_smi),
+    Dialect(name="dcgmi dmon", wants=wants_dcgmi_dmon, read=read_dcgmi_dmon),
+    Dialect(name="fabric manager log", wants=wants_fabric_manager, read=read_fabric_manager),
+    Dialect(
+        name="kernel log",
+        wants=wants_kernel_log,
+        read=read_kernel_log,
+        stream=stream_kernel_log,
+    ),
     Dialect(name="perfquery", wants=wants_perfquery, read=read_perfquery),
     Dialect(name="ibqueryerrors", wants=wants_query_errors, read=read_query_errors),
     Dialect(name="iblinkinfo", wants=wants_link_listing, read=read_link_listing),
@@ -53,13 +80,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="ufm stream", wants=wants_telemetry_stream, read=read_telemetry_stream),
     Dialect(name="infiniband files", wants=wants_sysfs_dump, read=read_sysfs_dump),
     Dialect(name="influx lines", wants=wants_influx_lines, read=read_influx_lines),
-    Dialect(name="fabric manager log", wants=wants_fabric_manager, read=read_fabric_manager),
-    Dialect(
-        name="kernel log",
-        wants=wants_kernel_log,
-        read=read_kernel_log,
-        stream=stream_kernel_log,
-    ),
+    Dialect(name="link monitor", wants=wants_link_monitor, read=read_logs),
+    Dialect(name="slurm accounts", wants=wants_sacct, read=read_sacct),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )
 """In order of specificity: among equally sure dialects the earlier one reads."""
