@@ -32,6 +32,7 @@ from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
@@ -103,6 +104,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("flaps", lambda v, p: find_flaps(v.fabric, p.flaps)),
     ("widths", lambda v, p: find_degraded_links(v.fabric, p.widths)),
     ("port faults", lambda v, p: find_port_faults(v.fabric, p.port_faults)),
+    ("status faults", lambda v, _: find_status_faults(v.fabric)),
     ("travelled errors", lambda v, p: find_travelled_errors(v.fabric, p.travelled)),
     ("congestion", lambda v, p: find_congestion(v.fabric, p.congestion)),
     ("storms", lambda v, p: find_storms(v.fabric, p.storms)),
