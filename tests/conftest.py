@@ -74,16 +74,17 @@ def prometheus(
 ) -> Callable[..., AbstractContextManager[PrometheusServer]]:
     """A factory of servers over backfilled history; each runs for one `with` block.
 
-    The text must end in `# EOF`, stamp every sample, and lie at least 3 h in the past.
+    The text must end in `# EOF`, stamp every sample, and lie at least 3 h in the past. Further
+    arguments are flags of the server.
     """
     binary = installed("prometheus")
 
     @contextmanager
-    def serve(openmetrics: str) -> Iterator[PrometheusServer]:
+    def serve(openmetrics: str, *flags: str) -> Iterator[PrometheusServer]:
         folder = tmp_path_factory.mktemp("prometheus")
         backfill(promtool, openmetrics, folder)
         url = f"http://{LOOPBACK}:{free_port()}"
-        with running(binary, folder, url):
+        with running([binary, *flags], folder, url):
             yield PrometheusServer(url=url)
 
     return serve
@@ -184,12 +185,12 @@ def backfill(promtool: str, openmetrics: str, folder: Path) -> None:
 
 
 @contextmanager
-def running(binary: str, folder: Path, url: str) -> Iterator[None]:
-    """Run a server over a data folder until the block ends."""
+def running(program: list[str], folder: Path, url: str) -> Iterator[None]:
+    """Run a server, with its flags, over a data folder until the block ends."""
     config = folder / "prometheus.yml"
     config.write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
     command = [
-        binary,
+        *program,
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'data'}",
         "--storage.tsdb.retention.time=10y",

@@ -218,15 +218,8 @@ def test_forgetting_is_by_whole_days(store: Store) -> None:
 
     expected = ("samples", "steps", "collectives", "events", "links", "aliases", "coverage")
     assert fewer == dict.fromkeys(expected, 1)
-    assert (
-        store.read("samples").collect()["time"].to_list()
-        == [
-            None,
-            DAY + timedelta(days=1),
-            DAY + timedelta(days=2),
-        ]
-        or store.read("samples").collect().height == 3
-    )
+    left = store.read("samples").collect()["time"].sort()
+    assert left.to_list() == [None, DAY + timedelta(days=1), DAY + timedelta(days=2)]
     assert store.read("jobs").collect().height == 1
     with pytest.raises(ValueError, match="zone"):
         store.forget_before(datetime(2026, 1, 5))  # noqa: DTZ001 -- what is refused
@@ -309,12 +302,10 @@ def test_a_stale_writer_loses(store: Store) -> None:
     stale = store.place.open("samples")
     store.append(samples(1), "a", 1)
 
-    def late(table: DeltaTable) -> int:
+    def late(_: DeltaTable) -> int:
         transaction = CommitProperties(app_transactions=[Transaction("a", 1)])
         rows = TABLES["samples"].to_stored(samples(1).samples)
-        write_deltalake(
-            stale if table else table, rows, mode="append", commit_properties=transaction
-        )
+        write_deltalake(stale, rows, mode="append", commit_properties=transaction)
         return 1
 
     with pytest.MonkeyPatch.context() as patch:
