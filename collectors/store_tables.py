@@ -130,13 +130,13 @@ FILES: Final = StoredTable(
             "size": pl.Int64,
             "digest": pl.String,
             "lines": pl.Int64,
-            "parts": pl.Int64,
-            "added": pl.Int64,
+            "state": pl.String,
         }
     ),
-    identity=("origin",),
+    identity=("origin", "state"),
 )
-"""The ledger of files: the first `size` bytes, whose digest is given, are stored under `source`.
+"""The ledger of files: the first `size` bytes, whose digest is given and which have `lines` line
+ends, go under `source` from when they are `claimed`; all of them are stored when they are `stored`.
 `root`, `folder` and `stem` say where the file lay, `path` and `node` (device and inode) where it is
 found again when it grew, `role` what its name says of the rank, the host and the time."""
 

@@ -1,6 +1,6 @@
 """Read everything below some paths, each file by the dialect that wants it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from collectors.dialects import read_file
 from collectors.flight_groups import name_groups
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
+from collectors.xid_hints import drop_told_xids
 from paceline.naming import Origin, name_runs
 
 if TYPE_CHECKING:
@@ -100,13 +101,23 @@ def read_sources(
     if options.year is None:
         year = _newest_year(readings)
         undated = [at for at, one in enumerate(readings) if _has_undated(one)]
-        again = ReadOptions(time_zone=options.time_zone, year=year)
+        again = replace(options, year=year)
         if year is not None:
             fresh = _read([files[at] for at in undated], again, _say_nothing)
             for at, reading in zip(undated, fresh, strict=True):
                 readings[at] = reading
     origins = {one.name: one.origin for one in files}
-    named = resolve_devices(name_runs(join_readings(readings), origins))
+    return name_things(join_readings(readings), origins)
+
+
+def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
+    """Return a reading with every run, device and group called by one name.
+
+    Args:
+        reading: What all readers found.
+        origins: Where each `source` lies.
+    """
+    named = drop_told_xids(resolve_devices(name_runs(reading, origins)))
     return replace(named, collectives=name_groups(named.collectives))
 
 

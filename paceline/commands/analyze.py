@@ -2,35 +2,30 @@
 
 import sys
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 from rich.console import Console
 
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
+from collectors.store import is_store
+from collectors.store_migrations import NewerStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
+from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
 from paceline.output import analysis_bytes, analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
 from paceline.sources import NoSuchPathError, find_files, read_sources
-
-
-class Format(StrEnum):
-    """What is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+from paceline.stored_sources import StoredSpan, read_store
 
 
 def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files or folders; every file is sniffed."),
+        typer.Argument(metavar="PATH...", help="Files, folders or a store; files are sniffed."),
     ],
     output: Annotated[
         Format, typer.Option("--format", help="text for people, json for machines.")
@@ -48,10 +43,10 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         str | None, typer.Option(metavar="URL", help="Pull device and fabric series from here too.")
     ] = None,
     start: Annotated[
-        datetime | None, typer.Option(help="With --prometheus: from when, in UTC.")
+        datetime | None, typer.Option(help="Of --prometheus or a store: from when, in UTC.")
     ] = None,
     end: Annotated[
-        datetime | None, typer.Option(help="With --prometheus: until when, in UTC.")
+        datetime | None, typer.Option(help="Of --prometheus or a store: until when, in UTC.")
     ] = None,
     fail_on: Annotated[
         list[str] | None,
@@ -65,9 +60,11 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
     Exit 0: ran, with findings or without. 1: nothing could be read. 2: bad arguments. 3: --fail-on.
     """
     request = _request(prometheus, start, end)
-    options = ReadOptions(time_zone=_zone(time_zone), year=year)
+    options = ReadOptions(time_zone=zone_name(time_zone), year=year)
     kinds = _kinds(fail_on or [])
-    reading = _read(paths, options, request)
+    reading = _read(
+        paths, options, request, StoredSpan(start=start and utc(start), end=end and utc(end))
+    )
     console = Console(stderr=True)
     with progress_bar("Detecting", console) as say:
         analysis = analyze(reading, AnalysisParams(), say)
@@ -82,14 +79,6 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         raise typer.Exit(3)
 
 
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise refused(f"no time zone '{name}'; give an IANA name such as Europe/Berlin") from error
-    return name
-
-
 def _kinds(names: list[str]) -> set[str]:
     known: tuple[str, ...] = get_args(Kind)
     for name in names:
@@ -101,22 +90,26 @@ def _kinds(names: list[str]) -> set[str]:
 def _request(url: str | None, start: datetime | None, end: datetime | None) -> PullRequest | None:
     if url is None:
         return None
-    if not url.startswith(("http://", "https://")):
-        raise refused(f"'{url}' is no address of a server; give one such as http://localhost:9090")
+    server_address(url)
     if start is None or end is None:
         raise refused("--prometheus needs --start and --end, such as --start 2026-01-05T00:00:00")
     return PullRequest.of(url, start, end)
 
 
-def _read(paths: list[Path], options: ReadOptions, request: PullRequest | None) -> Reading:
+def _read(
+    paths: list[Path], options: ReadOptions, request: PullRequest | None, span: StoredSpan
+) -> Reading:
     console = Console(stderr=True)
+    stores = [path for path in paths if is_store(path)]
     try:
-        files = find_files(paths)
+        files = find_files([path for path in paths if path not in stores])
         with progress_bar("Reading", console) as say:
             reading = read_sources(files, options, say)
+        readings = [reading, *(read_store(store, span) for store in stores)]
         if request is not None:
-            reading = join_readings([reading, pull(request)])
-    except (NoSuchPathError, PullError) as error:
+            readings.append(pull(request))
+        reading = join_readings(readings)
+    except (NoSuchPathError, NewerStoreError, PullError) as error:
         raise refused(str(error), code=1) from error
     if not any(reading.frame(name).height for name in FRAMES if name != "rejects"):
         reasons = [f"{one.count} x {one.reason}" for one in reject_reasons(reading.rejects)]
@@ -133,9 +126,3 @@ def _write(analysis: Analysis, out: Path, paths: list[Path], *, quiet: bool) -> 
         raise refused(f"cannot write to {out}: {error.strerror}") from error
     for path in written if not quiet else ():
         typer.echo(f"Wrote {path}")
-
-
-def refused(message: str, *, code: int = 2) -> typer.Exit:
-    """Return the exit after one line that says what was wrong and the way out."""
-    typer.echo(f"paceline: {message}", err=True)
-    return typer.Exit(code)

@@ -1,0 +1,157 @@
+"""Kill the collector 200 times while it pulls a real Prometheus, and count every sample after it.
+
+Run by hand: `python -m benchmarks.collect_kills [KILLS]`; it needs `prometheus` and `promtool`. A
+store is filled until it is whole, then the next is begun, until there were enough kills.
+"""
+
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import requests
+
+from collectors.store import Store
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+HOURS = 3
+STEP_SECONDS = 15
+HOSTS, GPUS = 4, 8
+METRICS = ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_SM_CLOCK")
+LINES = 20_000
+SPAN = ("--since", "2026-01-05T00:00:00", "--until", f"2026-01-05T{HOURS:02d}:00:00")
+
+
+def history() -> str:
+    """Return gauges of all GPUs as OpenMetrics."""
+    lines: list[str] = []
+    points = HOURS * 3600 // STEP_SECONDS
+    for metric in METRICS:
+        lines.append(f"# TYPE {metric} gauge")
+        lines += [
+            f'{metric}{{gpu="{gpu}",UUID="GPU-{host}-{gpu}",Hostname="hx8-00{host}"}} '
+            f"{50 + at % 40} {START.timestamp() + STEP_SECONDS * at:.3f}"
+            for host in range(HOSTS)
+            for gpu in range(GPUS)
+            for at in range(points)
+        ]
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def log() -> str:
+    """Return a trainer's log."""
+    return "".join(
+        f"[2026-01-05 {at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d}] iteration {at}/ {LINES} "
+        "| elapsed time per iteration (ms): 1000.0 | lm loss: 2.0E+00\n"
+        for at in range(LINES)
+    )
+
+
+@contextmanager
+def prometheus(folder: Path) -> Generator[str, None, None]:
+    """Serve the history; gives the address."""
+    source = folder / "history.om"
+    source.write_text(history(), encoding="utf-8")
+    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=24h"]
+    subprocess.run([*blocks, source, folder / "data"], check=True, capture_output=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    (folder / "prometheus.yml").write_text("global: {}\n")
+    flags = [
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--storage.tsdb.retention.time=10y",
+        f"--web.listen-address={address}",
+    ]
+    with subprocess.Popen(["prometheus", *flags], stderr=subprocess.DEVNULL) as server:
+        try:
+            while not is_ready(f"http://{address}"):
+                time.sleep(0.2)
+            yield f"http://{address}"
+        finally:
+            server.terminate()
+
+
+def is_ready(url: str) -> bool:
+    """Return whether the server answers."""
+    with suppress(requests.RequestException):
+        return requests.get(f"{url}/-/ready", timeout=5).ok
+    return False
+
+
+@dataclass(slots=True)
+class Figures:
+    """What was seen: kills, stores that were filled, rows in them, and rows lost or twice."""
+
+    kills: int = 0
+    stores: int = 0
+    rows: int = 0
+    lost: int = 0
+    twice: int = 0
+
+
+def check(root: Path, figures: Figures) -> None:
+    """Count what a whole store holds against what the sources hold."""
+    store = Store.open_at(str(root))
+    key = ["host", "device", "signal", "time"]
+    samples = store.read("samples").group_by(key).len().collect()
+    steps = store.read("steps").group_by("step").len().collect()
+    wanted = len(METRICS) * HOSTS * GPUS * HOURS * 3600 // STEP_SECONDS
+    figures.stores += 1
+    figures.rows += int(samples["len"].sum() + steps["len"].sum())
+    figures.lost += wanted - samples.height + LINES - steps.height
+    figures.twice += samples.filter(pl.col("len") > 1).height
+    figures.twice += steps.filter(pl.col("len") > 1).height
+
+
+def kill_often(kills: int, folder: Path, url: str) -> Figures:
+    """Fill store after store, killing the collector at random moments."""
+    draw, figures = random.Random(17), Figures()  # noqa: S311 -- moments are no secret
+    source = folder / "train.log"
+    source.write_text(log(), encoding="utf-8")
+    while figures.kills < kills or figures.stores == 0:
+        root = folder / f"store-{figures.stores}"
+        command = [sys.executable, "-m", "paceline", "collect", str(source), "--store", str(root)]
+        command += ["--prometheus", url, *SPAN, "--window", "2m"]
+        while not fill(command, draw.uniform(0.5, 4.0), is_spared=figures.kills >= kills):
+            figures.kills += 1
+        check(root, figures)
+        shutil.rmtree(root)
+    return figures
+
+
+def fill(command: list[str], seconds: float, *, is_spared: bool) -> bool:
+    """Run the collector; return whether it ended by itself before it was killed."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as collector:
+        try:
+            code = collector.wait(timeout=None if is_spared else seconds)
+        except subprocess.TimeoutExpired:
+            collector.kill()
+            return False
+    assert code == 0
+    return True
+
+
+def main(kills: int) -> None:
+    """Print the figures, and fail if a row was lost or stored twice."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, began = Path(name), time.monotonic()
+        with prometheus(folder) as url:
+            figures = kill_often(kills, folder, url)
+    lasted = time.monotonic() - began
+    print(f"MEASURED {figures}, {lasted:.0f} s")
+    assert (figures.lost, figures.twice) == (0, 0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
