@@ -44,7 +44,7 @@ _JOURNAL_BYTES: Final = r'"MESSAGE"\s*:\s*\[\d'
 
 _YEARLESS: Final = r"^(?:<\d+>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
 
-MAX_SAMPLED_STAMPS: Final = 20_000
+MAX_SAMPLED_STAMPS: Final = 2_000
 """Stamps of other lines that are read to follow a log over New Years."""
 
 _NO_DRIVERS: Final = pl.Schema({"host": pl.String, "driver": pl.String})

@@ -5,9 +5,14 @@ a level may be weeks old, and the same Xid again cannot be seen. The kernel log 
 event from here only says that something was there. Source: NVIDIA/dcgm-exporter #190, #500.
 """
 
+from typing import Final
+
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+
+METRIC_PREFIX: Final = "metric: "
+"""How the message of an event from a metric begins; see `collectors.xid_hints`."""
 
 
 def xid_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
@@ -46,7 +51,9 @@ def xid_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
             code=pl.col("value").cast(pl.Int64).cast(pl.String),
             severity=pl.when(is_watched).then(pl.lit("low")).otherwise(pl.lit("info")),
             count=pl.lit(1),
-            message=pl.format("metric: the last Xid became {}", pl.col("value").cast(pl.Int64)),
+            message=pl.format(
+                METRIC_PREFIX + "the last Xid became {}", pl.col("value").cast(pl.Int64)
+            ),
             source=pl.lit(source),
         )
     )

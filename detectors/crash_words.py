@@ -124,6 +124,7 @@ def fault_cause(row: Mapping[str, Any]) -> str:
         return "scheduler" if kind == "job_cancelled" and code else "operator"
     named = {
         "xid": f"xid_{code}",
+        "sxid": f"sxid_{code}",
         "process_exit": _EXITS.get(code, f"exit_{code}"),
         "signal": _SIGNALS.get(code, "fatal_error"),
         "traceback": code or "exception",

@@ -18,6 +18,9 @@ HARDWARE_XIDS: Final = (
 )  # fmt: skip
 """Xids of hardware, and 94, which ends the application on a contained memory error."""
 
+LINK_XIDS: Final = ("144", "145", "146", "147", "148", "149", "150")
+"""Xids of links that are as bad as their line says."""
+
 OUTSIDE_SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "2", "15", "1")
 """Signals that somebody outside the job sends."""
 
@@ -57,8 +60,18 @@ def is_hard_fault() -> pl.Expr:
     exception = (kind == "traceback") & ~second_hand
     signal = (kind == "signal") & ~code.is_in(OUTSIDE_SIGNALS)
     exit_ = (kind == "process_exit") & ~code.is_in(CASCADE_EXITS)
-    xid = (kind == "xid") & code.is_in(HARDWARE_XIDS)
-    return kind.is_in(HARD_KINDS) | exception | signal | exit_ | xid
+    return kind.is_in(HARD_KINDS) | exception | signal | exit_ | _is_hard_number()
+
+
+def _is_hard_number() -> pl.Expr:
+    """Return whether an Xid is of hardware, or the line of a link or a switch calls it fatal.
+
+    Injected errors of links are never called so.
+    """
+    kind, code = pl.col("kind"), pl.col("code").fill_null("")
+    is_fatal = (pl.col("severity") == "critical").fill_null(value=False)
+    xid = code.is_in(HARDWARE_XIDS) | (code.is_in(LINK_XIDS) & is_fatal)
+    return ((kind == "xid") & xid) | ((kind == "sxid") & is_fatal)
 
 
 def is_outside_cause() -> pl.Expr:
@@ -75,7 +88,7 @@ def fault_weight() -> pl.Expr:
     kind, code = pl.col("kind"), pl.col("code")
     is_exit = kind == "process_exit"
     return (
-        pl.when(kind.is_in([*HARD_KINDS, "xid", "signal"]))
+        pl.when(kind.is_in([*HARD_KINDS, "xid", "sxid", "signal"]))
         .then(0)
         .when(is_exit & code.is_in(ABORT_EXITS))
         .then(3)

@@ -4,7 +4,8 @@ Source: methods reference, sections 1 and 11; GPU stream reference, section 2.9:
 end is one of the strongest hardware signals, and a frozen exporter shows perfect health.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Final
 
 import polars as pl
@@ -15,6 +16,12 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 NOISY_SIGNALS: Final = ("power_watts", "power_instant_watts")
 """Gauges that never stand still on a live device; clocks and temperatures may."""
+
+SILENCING_XIDS: Final = ("79", "119", "120")
+"""Xids after which a GPU answers nobody: off the bus, or its own processor dead."""
+
+MAX_LOSS_APART: Final = timedelta(minutes=15)
+"""From a GPU's loss to the first scrape without it, with slow scrapes and drifting clocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,24 +46,70 @@ def find_lost_telemetry(
         params: The thresholds.
 
     Returns:
-        `VERDICTS` of kind telemetry_lost: cause `silent` or `stale`. Partition key: host.
+        `VERDICTS` of kind telemetry_lost: cause `silent` or `stale`, or that of the GPU's loss
+        (`gpu_lost`, `xid_79`) where its host's kernel tells it. Partition key: host.
     """
     return verdict_frame([*_silent(events), *_frozen(samples, params)])
 
 
 def _silent(events: pl.LazyFrame) -> list[Verdict]:
+    known = events.pipe(require, EVENTS)
     rows = (
-        events.pipe(require, EVENTS)
-        .filter(pl.col("kind").is_in(["gpu_series_lost", "gpu_series_back"]))
+        known.filter(pl.col("kind").is_in(["gpu_series_lost", "gpu_series_back"]))
         .sort("host", "device", "time", "kind")
         .with_columns(back=pl.col("time").shift(-1).over("host", "device"))
         .filter(pl.col("kind") == "gpu_series_lost")
+        .with_row_index("row")
         .collect()
     )
-    return [
+    losses = _losses(rows, known)
+    verdicts = [
         _verdict(row, "silent", row["back"], "its series ended while its siblings' went on")
         for row in rows.iter_rows(named=True)
     ]
+    return [
+        _with_loss(verdict, losses[at]) if at in losses else verdict
+        for at, verdict in enumerate(verdicts)
+    ]
+
+
+def _losses(rows: pl.DataFrame, events: pl.LazyFrame) -> dict[int, dict[str, Any]]:
+    """Return what the kernel said of the loss of a GPU, by the row of its silence.
+
+    A GPU that one of the two only numbers may be any of its host: a lost card is not in the list
+    of those that are left, so nothing else can tell.
+    """
+    is_loss = (pl.col("kind") == "gpu_lost") | (
+        (pl.col("kind") == "xid") & pl.col("code").is_in(SILENCING_XIDS)
+    )
+    told = events.filter(is_loss).collect()
+    device, other = pl.col("device"), pl.col("device_told")
+    same = (device == other).fill_null(value=True)
+    numbered = device.str.contains(r"^\d+$") | other.str.contains(r"^\d+$")
+    near = (pl.col("time") - pl.col("time_told")).abs() <= MAX_LOSS_APART
+    pairs = (
+        rows.join(told, on="host", suffix="_told")
+        .filter(same | numbered, near.fill_null(value=True))
+        .sort(~same, "time_told", "source_told", "position_told", nulls_last=True)
+        .unique("row", keep="first", maintain_order=True)
+    )
+    return {row["row"]: row for row in pairs.iter_rows(named=True)}
+
+
+def _with_loss(verdict: Verdict, loss: dict[str, Any]) -> Verdict:
+    """Return the finding with the kernel's word on the GPU: it is lost, not its exporter stuck."""
+    cause = "gpu_lost" if loss["kind_told"] == "gpu_lost" else f"xid_{loss['code_told']}"
+    number = "" if loss["code_told"] is None else f"Xid {loss['code_told']}: "
+    what = f"{number}{loss['message_told'] or 'the driver lost the GPU'}"
+    said = Evidence(source=loss["source_told"] or "kernel log", time=loss["time_told"], what=what)
+    return replace(
+        verdict,
+        cause=cause,
+        confidence="high",
+        evidence=(said, *verdict.evidence),
+        action="take the host out of service, restart it, and look after the card if it stays lost",
+        needed=None,
+    )
 
 
 def _frozen(samples: pl.LazyFrame, params: TelemetryParams) -> list[Verdict]:

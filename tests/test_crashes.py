@@ -144,6 +144,25 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
             id="a GPU that fell off the bus",
         ),
         pytest.param(
+            [event("xid", "145", None, 5.0, host="c1", severity="critical", device_kind="gpu")],
+            [("crash", "host", "host=c1", "xid_145", "high")],
+            id="a link whose line says fatal",
+        ),
+        pytest.param(
+            [
+                event("xid", "145", None, 5.0, host="c1", severity="warning", device_kind="gpu"),
+                event("xid", "149", None, 5.0, host="c1", severity="info", device_kind="gpu"),
+                event("sxid", "24003", None, 5.0, host="c1", severity="warning"),
+            ],
+            [],
+            id="links and switches whose lines say otherwise, or that were only tested",
+        ),
+        pytest.param(
+            [event("sxid", "20034", None, 5.0, host="c1", severity="critical")],
+            [("crash", "host", "host=c1", "sxid_20034", "high")],
+            id="a switch between a host's GPUs that failed",
+        ),
+        pytest.param(
             [event("xid", "31", None, 5.0, host="c1", device="0", device_kind="gpu")],
             [],
             id="an application's own Xid ends nothing by itself",
