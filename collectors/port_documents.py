@@ -8,15 +8,16 @@ import orjson
 import polars as pl
 
 from collectors.capture_marks import file_device
-from collectors.frames import EVENTS, TIME
+from collectors.capture_sections import Section
+from collectors.frames import TIME
 from collectors.mlxlink import field_values, mlxlink_document_fields
 from collectors.optics import hush_fillers
 from collectors.plain_lines import decoded
-from collectors.port_values import PORT_VALUES, port_totals, samples_of_values
+from collectors.port_values import port_totals, samples_of_values
 from collectors.rdma_statistics import rdma_document_values
-from collectors.readings import Reading, count_lines, join_readings, reading_of, reject_file
+from collectors.readings import Reading, count_lines, reading_of, reject_file
 from collectors.sniffing import Head, ReadOptions
-from collectors.sonic_databases import database_of, database_values
+from collectors.sonic_databases import database_aliases, database_of, database_values
 from collectors.sonic_gaps import gap_rows, mend_gaps
 from collectors.sonic_tables import TOTALLED
 from collectors.taken import taken_at, taken_on
@@ -61,34 +62,35 @@ def read_port_documents(path: Path, source: str, options: ReadOptions) -> Readin
         document = orjson.loads(text.encode("utf-8", errors="replace"))
     except orjson.JSONDecodeError:
         return reject_file(source, "torn JSON", text, count)
-    values, events = _read(document, source)
-    if values.is_empty():
+    section = _read(document, source)
+    if section.values.is_empty():
         return reject_file(source, "no counters of ports in it", text, count)
-    taken = {
+    told = {
         "time": pl.lit(taken_at(source, options), TIME),
         "host": pl.lit(taken_on(source, options), pl.String),
     }
-    told = values.with_columns(**taken)
-    whole = mend_gaps(port_totals(told, TOTALLED))
-    coverage, gaps = gap_rows(whole)
-    samples = samples_of_values(hush_fillers(whole))
+    values = mend_gaps(hush_fillers(section.values.with_columns(**told)))
+    coverage, gaps = gap_rows(values)
     named = pl.lit(source).alias("source")
     reading = reading_of(
-        samples=samples.with_columns(named),
-        events=pl.concat([events, gaps]).with_columns(named, **taken),
+        samples=samples_of_values(values).with_columns(named),
+        events=pl.concat([section.events.with_columns(**told), gaps]).with_columns(named),
+        aliases=section.aliases.with_columns(named, **told),
         coverage=coverage.with_columns(named),
     )
-    return count_lines(join_readings([reading]), count)
+    return count_lines(reading, count)
 
 
-def _read(document: object, source: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `PORT_VALUES` and `EVENTS` of a document, without host and time."""
+def _read(document: object, source: str) -> Section:
+    """Return what a document says, without host and time."""
     fields = mlxlink_document_fields(document)
     if fields is not None:
-        return field_values(fields.with_columns(device=pl.lit(file_device(source), pl.String)))
+        device = pl.lit(file_device(source), pl.String)
+        values, events = field_values(fields.with_columns(device=device))
+        return Section(values=values, events=events)
     links = rdma_document_values(document)
     if links is not None:
-        return links, EVENTS.to_frame()
-    hashes = database_of(document)
-    values = PORT_VALUES.to_frame() if hashes is None else database_values(hashes)
-    return values, EVENTS.to_frame()
+        return Section(values=links)
+    hashes = database_of(document) or {}
+    values = port_totals(database_values(hashes), TOTALLED)
+    return Section(values=values, aliases=database_aliases(hashes))

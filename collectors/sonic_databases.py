@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from collectors.frames import conform
+from collectors.frames import ALIASES, conform
 from collectors.json_shapes import is_object
 from collectors.port_values import PORT_VALUES
 from collectors.sonic_fields import SENSOR_FIELDS, STATE_FIELDS, sai_fields
@@ -148,6 +148,18 @@ def _states(frame: pl.DataFrame) -> pl.DataFrame:
         .join(table, on="field", how="inner", maintain_order="left")
         .with_columns(pl.col("text").replace(words))
     )
+
+
+def database_aliases(hashes: dict[str, dict[str, str]]) -> pl.DataFrame:
+    """Return `ALIASES` (without host, time and source): the front panel's name of each port."""
+    rows = [
+        {"device": found[1], "alias": fields["alias"]}
+        for key, fields in hashes.items()
+        if (found := re.fullmatch(r"PORT_TABLE[:|](\S+)", key)) and fields.get("alias")
+    ]
+    frame = pl.DataFrame(rows, schema={"device": pl.String, "alias": pl.String})
+    told = frame.with_columns(device_kind=pl.lit("switch_port"), alias_kind=pl.lit("label"))
+    return conform(told.lazy(), ALIASES).collect()
 
 
 def _headroom(hashes: dict[str, dict[str, str]]) -> pl.DataFrame:

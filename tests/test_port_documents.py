@@ -54,7 +54,12 @@ OPTICS = {
     "APPL_DB": {
         "BUFFER_PG_TABLE:Ethernet20:3-4": {"profile": "pg_lossless"},
         "BUFFER_PROFILE_TABLE:pg_lossless": {"xoff": "0", "size": "0"},
-        "PORT_TABLE:Ethernet20": {"speed": "400000", "mtu": "9100", "oper_status": "up"},
+        "PORT_TABLE:Ethernet20": {
+            "alias": "etp20",
+            "speed": "400000",
+            "mtu": "9100",
+            "oper_status": "up",
+        },
     },
 }
 
@@ -175,6 +180,15 @@ def test_documents(
 
     assert [(one, two, pytest.approx(three)) for one, two, three in expected] == rows(reading)
     assert (set(reading.samples["host"]), reading.lines_used) == (host, lines)
+
+
+def test_aliases(tmp_path: Path) -> None:
+    """The application database tells the front panel's names."""
+    reading = reading_of(tmp_path, json.dumps(OPTICS), "leaf-r3-02/x.json")
+
+    assert reading.aliases.select("host", "device", "alias_kind", "alias").rows() == [
+        ("leaf-r3-02", "Ethernet20", "label", "etp20")
+    ]
 
 
 def test_big_counts_are_exact(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from collectors.dialects import read_file
+from collectors.port_captures import read_port_captures
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions
@@ -405,6 +408,24 @@ def test_torn_rows(tmp_path: Path, row: str, expected: list[tuple[object, ...]])
 
     assert found(reading, "receive_discards_total") == expected
     assert lost == ([] if expected else [(row, "unrecognised line")])
+
+
+ALL = STATUS + UTILISATION + PAUSES + QUEUES + WATCHDOG + HEADROOM + DOM
+
+
+@settings(max_examples=30)
+@given(cut=st.integers(0, len(ALL)), noise=st.sampled_from(["", "x", "\r", "\t", "\x1b[1m", "é"]))
+def test_accounts_for_each_line(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, noise: str
+) -> None:
+    """Whatever is torn: each line is used or rejected, and nothing raises."""
+    path = tmp_path_factory.getbasetemp() / "torn.txt"
+    text = ALL[:cut] + noise + ALL[cut + 3 :]
+    path.write_bytes(text.encode())
+    reading = read_port_captures(path, "torn.txt", ReadOptions())
+    lines = sum(1 for line in text.split("\n") if line.strip())
+
+    assert reading.lines_used + reading.rejects["count"].sum() == lines
 
 
 def test_signals_are_known(tmp_path: Path) -> None:
