@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import polars as pl
 
+from collectors.frames import TIME
 from collectors.metric_files import reading_of_answer
 from collectors.metric_mappers import read_series
 from collectors.metric_presence import metrics_seen, remember_metrics
@@ -163,16 +164,18 @@ def read_window(series: Series, source: str, window: Span, params: PullParams) -
 
     Returns:
         Samples of the window, events of it and of the tail before it; the other frames are made of
-        the window alone.
+        the window alone. What set in before the window and again in it is told at its last time.
     """
     whole = read_series(series, source)
     alone = read_series(_within(series, window), source)
-    time = pl.col("time")
+    time, last = pl.col("time"), pl.col("last")
     is_told = (time >= window.start - params.tail) & (time < window.end)
+    again = whole.events.filter(time < window.start, last >= window.start, last < window.end)
+    recurred = again.with_columns(time=last, last=pl.lit(None, TIME), count=pl.lit(1, pl.Int32))
     return replace(
         alone,
         samples=whole.samples.filter((time >= window.start) & (time < window.end)),
-        events=whole.events.filter(is_told),
+        events=pl.concat([whole.events.filter(is_told), recurred]),
     )
 
 
@@ -189,5 +192,5 @@ def _notes(answer: Answer, source: str, window: Span) -> Reading:
         return Reading()
     notes = Answer(rejects=answer.rejects, warnings=answer.warnings)
     reading = reading_of_answer(notes, source)
-    dated = reading.events.with_columns(time=pl.lit(window.start).cast(pl.Datetime("us", "UTC")))
+    dated = reading.events.with_columns(time=pl.lit(window.start).cast(TIME))
     return reading_of(rejects=reading.rejects, events=dated)

@@ -321,6 +321,21 @@ def test_stored_is_what_the_page_says(store: Store, tmp_path: Path, prometheus: 
     assert set(kept.events["kind"]) == kinds
 
 
+def test_what_sets_in_again(store: Store) -> None:
+    """A throttle that ended before a window and sets in again in it is an event of the window."""
+    minutes = {3, 4, 7, 8, 12, 13, 14, 15, 16, 17, 18, 19}
+    stamps = [60_000 * minute + (64 if minute in minutes else 0) for minute in range(20)]
+    history = History(points={"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS": stamps})
+    with stub(history) as server:
+        one = puller(store, server)
+        list(one.pull(START, START + 20 * MINUTE))
+        store.place.open("windows").delete()
+        list(one.pull(START, START + 20 * MINUTE))
+
+    events = store.read("events").filter(pl.col("kind") == "clock_throttle").collect()
+    assert [round((at - START) / MINUTE) for at in events["time"].sort()] == [3, 7, 12]
+
+
 @pytest.mark.parametrize(
     ("bounds", "looked", "expected"),
     [
