@@ -20,6 +20,7 @@ from collectors.optics import MODULE_START, SONIC_START, hush_fillers, read_opti
 from collectors.plain_lines import account
 from collectors.port_settings import DEVICE, IP_LINK, SETTINGS, read_port_settings
 from collectors.port_values import samples_of_values
+from collectors.rdma_names import read_rdma_names
 from collectors.rdma_statistics import LINK, OF_QUEUE_PAIR, QUEUE_PAIR, read_rdma_lines
 from collectors.readings import Reading
 from collectors.ruled_tables import RULE
@@ -29,6 +30,13 @@ from collectors.sonic_gaps import gap_rows, mend_gaps
 from collectors.sonic_hashes import HASH_COMMAND, read_hashes
 from collectors.sonic_tables import read_sonic_tables
 
+
+def _read_names(lines: pl.DataFrame, _options: ReadOptions) -> Section:
+    """Return which RDMA port is which interface: such listings often stand beside counters."""
+    aliases, used = read_rdma_names(lines)
+    return Section(aliases=aliases, used=used)
+
+
 READERS: Final[tuple[Callable[[pl.DataFrame, ReadOptions], Section], ...]] = (
     read_sonic_tables,
     read_hashes,
@@ -37,6 +45,7 @@ READERS: Final[tuple[Callable[[pl.DataFrame, ReadOptions], Section], ...]] = (
     read_rdma_lines,
     read_port_settings,
     read_statistics,
+    _read_names,
 )
 """Each takes the lines that those before it have not read."""
 

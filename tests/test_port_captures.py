@@ -235,6 +235,19 @@ def test_where_and_when(
     assert port == [expected]
 
 
+def test_names_beside_counters(tmp_path: Path) -> None:
+    """Which interface an RDMA port is may stand in the same capture."""
+    text = (
+        "[root@gpu-r3-n07 ~]# rdma link\nlink mlx5_4/1 state ACTIVE netdev eth4\n"
+        "[root@gpu-r3-n07 ~]# ethtool -S eth4\nNIC statistics:\n"
+        + "".join(f"     rx_prio{at}_pause: 1\n" for at in range(8))
+    )
+    reading = reading_of(tmp_path, text)
+    names = reading.aliases.select("device", "alias_kind", "alias").rows()
+
+    assert (names, reading.rejects.height) == ([("mlx5_4/1", "netdev", "eth4")], 0)
+
+
 def test_repeated_dumps(tmp_path: Path) -> None:
     """A loop of stamp and output gives one sample a round, and sums stay in their round."""
     rounds = [(7, 10, 1), (17, 30, 2), (27, 60, 3)]
