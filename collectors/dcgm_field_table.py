@@ -109,8 +109,8 @@ FIELD_TABLE: Final[tuple[tuple[Scale, str], ...]] = (
     (
         Scale(factor=KILO, high=1e10),
         """
-        200 pcie_transmit_bytes_per_second DEV_PCIE_TX_THROUGHPUT
-        201 pcie_receive_bytes_per_second DEV_PCIE_RX_THROUGHPUT
+        200 pcie_transmit_bytes_per_second DEV_PCIE_TX_THROUGHPUT dcgm_pcie_tx_throughput
+        201 pcie_receive_bytes_per_second DEV_PCIE_RX_THROUGHPUT dcgm_pcie_rx_throughput
         """,
     ),
     (

@@ -68,11 +68,17 @@ def metric_name(name: str) -> str:
     return name if whole else PREFIX + name
 
 
+def _exposed(names: tuple[str, ...]) -> list[str]:
+    """Return the metrics of a field's names; some exporters print them in lower case."""
+    whole = [metric_name(name) for name in names]
+    return list(dict.fromkeys([*whole, *(name.lower() for name in whole)]))
+
+
 def field_names() -> pl.DataFrame:
     """Return `FIELD_NAMES`: one row a metric name."""
     rows = [
         (
-            metric_name(name),
+            name,
             field.signal,
             field.scale.factor,
             field.scale.low,
@@ -80,6 +86,6 @@ def field_names() -> pl.DataFrame:
             field.scale.scope,
         )
         for field in FIELDS
-        for name in field.names
+        for name in _exposed(field.names)
     ]
     return pl.DataFrame(rows, schema=FIELD_NAMES, orient="row")

@@ -84,11 +84,15 @@ def measure_cells(cells: pl.DataFrame) -> pl.DataFrame:
         `MEASURED`, in the order of position. A word for no value is null with its reason, a cell
         that was cut is `cut`, text that is none of these `no_number`.
     """
-    read = conform(cells.lazy(), GPU_CELLS).with_columns(_printed()).collect()
+    whole = conform(cells.lazy(), GPU_CELLS).collect()
+    # The same texts come over and over: each is read once.
+    texts = whole.select(pl.col("text").unique()).with_columns(_printed())
+    read = whole.join(texts, on="text", how="left", nulls_equal=True, maintain_order="left")
     told = _scaled(read)
     identity = [name for name in MEANINGS.names() if name in told.columns]
-    numbered = told.with_columns(series=pl.struct(identity).rank("dense").cast(pl.UInt32))
-    meanings = conform(numbered.select("series", *identity).unique().lazy(), MEANINGS)
+    known = told.select(identity).unique(maintain_order=True).with_row_index("series")
+    numbered = told.join(known, on=identity, how="left", nulls_equal=True, maintain_order="left")
+    meanings = conform(known.lazy(), MEANINGS)
     points = conform(numbered.sort("position", *ENTITY).lazy(), POINTS)
     return measure(points.collect(), meanings.collect())
 
@@ -110,7 +114,7 @@ def _printed() -> list[pl.Expr]:
         .otherwise(pl.coalesce(word_reason(word), pl.lit("no_number")))
     )
     reason = pl.when(number.is_null()).then(none).otherwise(odd)
-    return [value, exact, reason.alias("reason"), unit.alias("unit")]
+    return [value, exact.alias("digits"), reason.alias("reason"), unit.alias("unit")]
 
 
 def _scaled(read: pl.DataFrame) -> pl.DataFrame:
@@ -124,5 +128,5 @@ def _scaled(read: pl.DataFrame) -> pl.DataFrame:
     factor = pl.coalesce(own, "factor")
     ratio = pl.col("factor") / factor
     return read.with_columns(
-        factor=factor, low=pl.col("low") * ratio, high=pl.col("high") * ratio
-    ).drop("unit", "header_unit")
+        factor=factor, low=pl.col("low") * ratio, high=pl.col("high") * ratio, text="digits"
+    ).drop("unit", "header_unit", "digits")

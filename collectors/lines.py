@@ -9,13 +9,20 @@ from collectors.kernel_finds import KERNEL_HINT
 from collectors.kernel_logs import read_kernel_lines
 from collectors.launchers import LAUNCHER_HINT, read_launchers
 from collectors.line_reading import LineDialect
+from collectors.link_monitor import MONITOR_HINT, read_link_monitor
 from collectors.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
 from collectors.mlperf import MLLOG_START, read_mlperf
 from collectors.nccl import read_nccl
+from collectors.opensm_logs import read_opensm_logs
+from collectors.opensm_texts import OPENSM_HINT
+from collectors.smi_sentences import SENTENCE, read_smi_sentences
 from collectors.step_lines import STEP_LINE_HINT, read_step_lines
 from collectors.straggler_reports import STRAGGLER_HINT, read_straggler_reports
+from collectors.switch_logs import read_switch_logs
+from collectors.switch_phrases import SWITCH_HINT
 from collectors.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
 from collectors.trainer_dicts import DICT_START, read_trainer_dicts
+from collectors.ufm_events import UFM_HINT, read_ufm_events
 from collectors.watchdog import read_watchdog
 
 LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
@@ -29,7 +36,12 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="trainer dict", hint=DICT_START, read=read_trainer_dicts, start=DICT_START),
     LineDialect(name="step line", hint=STEP_LINE_HINT, read=read_step_lines),
     LineDialect(name="megatron", hint=MEGATRON_HINT, read=read_megatron, start=ITERATION_START),
+    LineDialect(name="nvidia-smi", hint=SENTENCE, read=read_smi_sentences),
     LineDialect(name="traceback", hint=EXCEPTION_HINT, read=read_tracebacks, start=TRACEBACK_START),
+    LineDialect(name="ufm", hint=UFM_HINT, read=read_ufm_events),
+    LineDialect(name="link monitor", hint=MONITOR_HINT, read=read_link_monitor),
+    LineDialect(name="opensm", hint=OPENSM_HINT, read=read_opensm_logs),
+    LineDialect(name="switch log", hint=SWITCH_HINT, read=read_switch_logs),
     LineDialect(name="launcher", hint=LAUNCHER_HINT, read=read_launchers),
 )
 """In order: a dialect sees what those before it have not claimed."""

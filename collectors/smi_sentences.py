@@ -9,6 +9,9 @@ import polars as pl
 
 from collectors.frames import EVENTS, conform
 from collectors.identity import pci_address
+from collectors.line_reading import LineReading
+from collectors.readings import reading_of
+from collectors.sniffing import ReadOptions
 
 _SENTENCES: Final = (
     (r"unable to determine the device handle for gpu", None),
@@ -27,6 +30,19 @@ _WHY: Final = (
     (r"(?i)is lost", "gpu_lost"),
     (r"(?i)requires reset", "gpu_requires_reset"),
 )
+
+
+def read_smi_sentences(lines: pl.DataFrame, _options: ReadOptions) -> LineReading:
+    """Return the sentences of nvidia-smi that stand in a log of something else.
+
+    Args:
+        lines: `LINES`.
+    """
+    found = lines.filter(pl.col("text").str.contains(SENTENCE))
+    about = found.select("position", "time", "host", "rank").unique("position", keep="first")
+    events = sentence_events(found).drop("time", "host", "rank")
+    placed = events.join(about, on="position", how="left", maintain_order="left")
+    return LineReading(reading=reading_of(events=placed), claimed=found["line"])
 
 
 def sentence_events(lines: pl.DataFrame) -> pl.DataFrame:

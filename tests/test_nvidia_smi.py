@@ -283,6 +283,20 @@ def test_sentences(tmp_path: Path, sentence: str, expected: tuple[str | None, ..
     assert events["time"].to_list() == [datetime(2026, 1, 5, 4, 3, 2, 118000, tzinfo=UTC)]
 
 
+def test_sentences_in_logs(tmp_path: Path) -> None:
+    """A sentence in a job's log is the same event, at the time and on the host of its line."""
+    text = (
+        "2026-01-05T04:03:02Z hx8-018 step 1\n2026-01-05T04:03:03Z Unable to determine the device "
+        "handle for GPU 0000:BB:00.0: GPU is lost.  Reboot the system to recover this GPU\n"
+        "step 1 took long\n"
+    )
+    events = read(tmp_path, text, "job.log").events
+
+    assert events.select("kind", "device", "time").rows() == [
+        ("gpu_lost", "0000:bb:00.0", datetime(2026, 1, 5, 4, 3, 3, tzinfo=UTC))
+    ]
+
+
 def test_reasons_in_columns_of_their_own(tmp_path: Path) -> None:
     """Reasons asked for one by one are parts of the GPU, and a mask if no fault is missing."""
     names = ["hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown"]
