@@ -6,6 +6,7 @@ store is filled until it is whole, then the next is begun, until there were enou
 
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -27,7 +28,12 @@ HOURS = 3
 STEP_SECONDS = 15
 HOSTS, GPUS = 4, 8
 METRICS = ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_SM_CLOCK")
-LINES = 20_000
+LINES = 2_000
+MAX_FILES = 80
+"""A collector is killed when the store has got up to so many files more: the machine's speed does
+not matter, and each kind of moment gets its turn."""
+
+MAX_DELAY_SECONDS = 0.05
 SPAN = ("--since", "2026-01-05T00:00:00", "--until", f"2026-01-05T{HOURS:02d}:00:00")
 
 
@@ -123,23 +129,39 @@ def kill_often(kills: int, folder: Path, url: str) -> Figures:
         root = folder / f"store-{figures.stores}"
         command = [sys.executable, "-m", "paceline", "collect", str(source), "--store", str(root)]
         command += ["--prometheus", url, *SPAN, "--window", "2m"]
-        while not fill(command, draw.uniform(0.5, 4.0), is_spared=figures.kills >= kills):
-            figures.kills += 1
+        is_whole = False
+        while not is_whole:
+            limit = count_files(root) + draw.randint(1, MAX_FILES)
+            delay = draw.uniform(0, MAX_DELAY_SECONDS)
+            is_whole = fill(command, root, None if figures.kills >= kills else limit, delay)
+            figures.kills += not is_whole
         check(root, figures)
         shutil.rmtree(root)
     return figures
 
 
-def fill(command: list[str], seconds: float, *, is_spared: bool) -> bool:
-    """Run the collector; return whether it ended by itself before it was killed."""
+def count_files(root: Path) -> int:
+    """Return how many files a store has, those that are being written with them."""
+    return sum(1 for folder in root.glob("*/*/") for _ in folder.iterdir())
+
+
+def fill(command: list[str], root: Path, limit: int | None, delay_seconds: float) -> bool:
+    """Run the collector; return whether it ended by itself before it was killed.
+
+    Args:
+        command: The collector.
+        root: Its store.
+        limit: It is killed when the store has so many files; null spares it.
+        delay_seconds: Time from then to the kill.
+    """
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as collector:
-        try:
-            code = collector.wait(timeout=None if is_spared else seconds)
-        except subprocess.TimeoutExpired:
-            collector.kill()
-            return False
-    assert code == 0
-    return True
+        while collector.poll() is None:
+            if limit is not None and count_files(root) >= limit:
+                time.sleep(delay_seconds)
+                collector.kill()
+            time.sleep(0.01)
+    assert collector.returncode in {0, -signal.SIGKILL}
+    return collector.returncode == 0
 
 
 def main(kills: int) -> None:

@@ -79,6 +79,28 @@ def read_contents(path: Path, sizes: Iterable[int], *, whole_lines: bool) -> lis
     return found
 
 
+def line_cuts(path: Path, step: int) -> list[int]:
+    """Return where a file may be cut: after the first line end at or after each multiple of `step`.
+
+    Args:
+        path: The file, plain or gzip.
+        step: Bytes, unpacked.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    cuts: list[int] = []
+    for start in range(step, _length(path, whole_lines=True), step):
+        position = start
+        for block in read_bytes(path, start, None):
+            at = block.find(b"\n")
+            position += len(block) if at < 0 else at + 1
+            if at >= 0:
+                break
+        cuts.append(position)
+    return sorted(set(cuts))
+
+
 def _length(path: Path, *, whole_lines: bool) -> int:
     """Return how many bytes a file has, unpacked, up to its last line end if that is wanted."""
     with path.open("rb") as raw:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.dialects import DIALECTS, stream_file
-from collectors.file_contents import Content, read_bytes, read_contents, role_of
+from collectors.file_contents import Content, line_cuts, read_bytes, read_contents, role_of
 from collectors.file_ledger import (
     CLAIMED,
     STORED,
@@ -41,6 +41,9 @@ written to it can be read up to its last line end. Any other is a document, whol
 QUIET: Final = timedelta(seconds=30)
 """A document that nobody wrote to for so long is taken to be whole."""
 
+PIECE_BYTES: Final = 2**25
+"""A log whose dialect does not stream is taken in pieces of about so many bytes."""
+
 SETTLED: Final = timedelta(minutes=10)
 """A file that nobody wrote to for so long is read where it is, else a copy of its start."""
 
@@ -62,12 +65,14 @@ class FileReader:
         options: What the files cannot say of themselves.
         clock: Says what time it is, with a zone.
         is_following: Whether logs may still be written to: then a last line without an end waits.
+        piece_bytes: About how much of a log is read at once, if its dialect does not stream.
     """
 
     store: Store
     options: ReadOptions
     clock: Callable[[], datetime]
     is_following: bool = False
+    piece_bytes: int = PIECE_BYTES
 
     def collect(self, file: CollectedFile, entries: Sequence[Entry]) -> Iterator[dict[str, int]]:
         """Store what is new in a file, yielding the rows of each frame after each part.
@@ -85,27 +90,35 @@ class FileReader:
         if self.is_following and shape is Shape.DOCUMENT and self.age(file.path) < QUIET:
             return
         related = [one for one in entries if one.may_be_start_of(file, role)]
+        cuts = self._cuts(file.path, shape)
         contents = read_contents(
             file.path,
-            [one.content.size for one in related],
+            [*cuts, *(one.content.size for one in related)],
             whole_lines=self.is_following and shape is not Shape.DOCUMENT,
         )
         if not contents or origin_of(contents[-1], role) in _stored(entries):
             return
-        claimed = longest_start([one for one in related if not one.is_stored], contents)
         base = longest_start([one for one in related if one.is_stored], contents)
+        claimed = longest_start([one for one in related if not one.is_stored], contents)
+        sizes = {*cuts, contents[-1].size, claimed.content.size if claimed else 0}
         start = base.content if base else None
-        ends = [claimed.content] if claimed and _is_after(claimed.content, start) else []
-        for content in dict.fromkeys([*ends, contents[-1]]):
-            steps = _Steps(file=file, start=start, content=content, shape=shape)
-            yield from self._store(steps)
-            start = content
+        for content in contents:
+            if content.size in sizes and (start is None or content.size > start.size):
+                steps = _Steps(file=file, start=start, content=content, shape=shape)
+                yield from self._store(steps, is_last=content == contents[-1])
+                start = content
 
-    def _store(self, steps: "_Steps") -> Iterator[dict[str, int]]:
+    def _cuts(self, path: Path, shape: Shape) -> list[int]:
+        """Return where a file is cut into pieces: logs that their dialect reads as a whole."""
+        dialect = choose(read_head(path), DIALECTS)
+        is_cut = shape is Shape.LOG and dialect is not None and dialect.stream is None
+        return line_cuts(path, self.piece_bytes) if is_cut else []
+
+    def _store(self, steps: "_Steps", *, is_last: bool) -> Iterator[dict[str, int]]:
         """Store the bytes of a file between two of its starts."""
         write_entry(self.store, steps.file, steps.content, self.options, CLAIMED)
         origin = origin_of(steps.content, role_of(steps.file.source, self.options))
-        with self._readable(steps) as path:
+        with self._readable(steps, is_last=is_last) as path:
             for number, part in enumerate(steps.parts(path, self.options), start=1):
                 if steps.is_again:
                     yield self.store.append_new(part, origin)
@@ -114,10 +127,10 @@ class FileReader:
         write_entry(self.store, steps.file, steps.content, self.options, STORED)
 
     @contextmanager
-    def _readable(self, steps: "_Steps") -> Generator[Path, None, None]:
+    def _readable(self, steps: "_Steps", *, is_last: bool) -> Generator[Path, None, None]:
         """Give a file that holds the wanted bytes and no others, and is not written to."""
         path, begin = steps.file.path, steps.begin
-        is_still = not self.is_following and self.age(path) >= SETTLED
+        is_still = is_last and not self.is_following and self.age(path) >= SETTLED
         if steps.shape is Shape.DOCUMENT or (begin == 0 and is_still):
             yield path
             return
@@ -201,7 +214,3 @@ def _shape(path: Path) -> Shape:
 
 def _stored(entries: Sequence[Entry]) -> set[str]:
     return {one.origin for one in entries if one.is_stored}
-
-
-def _is_after(content: Content, start: Content | None) -> bool:
-    return start is None or content.size > start.size
