@@ -36,19 +36,15 @@ def record_blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
     Raises:
         OSError: The file cannot be read.
     """
-    rest = b""
+    held = b""
     with open_text(path) as stream:
         for block in line_blocks(stream, block_bytes):
-            whole = rest + block
-            cut = _last_record(whole)
+            cut = _last_record(held) if len(held) < MAX_RECORD_BYTES + block_bytes else len(held)
             if cut > 0:
-                yield whole[:cut]
-            rest = whole[cut:]
-            if len(rest) > MAX_RECORD_BYTES:
-                yield rest
-                rest = b""
-    if rest:
-        yield rest
+                yield held[:cut]
+            held = held[cut:] + block
+    if held:
+        yield held
 
 
 def _last_record(data: bytes) -> int:

@@ -135,6 +135,15 @@ def test_years_over_blocks(tmp_path: Path) -> None:
     assert len(parts) > 10
 
 
+def test_new_year_at_the_end(tmp_path: Path) -> None:
+    """A short log is read at once: its last line may be the only one of its year."""
+    path = tmp_path / "kern.log"
+    path.write_text("\n".join(SNIPPETS[14:16]) + "\n", encoding="utf-8")
+
+    times = read_file(path, "kern.log", ReadOptions(year=2026)).events["time"]
+    assert times.dt.year().to_list() == [2025, 2026]
+
+
 def test_noise_is_folded_over_the_whole_log(tmp_path: Path) -> None:
     """However many blocks: twenty lines are shown, and one row counts the rest."""
     path = tmp_path / "kern.log"
