@@ -57,8 +57,7 @@ def join_names(stated: pl.DataFrame, implied: pl.DataFrame) -> tuple[pl.DataFram
     Returns:
         `CANONICAL` and `CONFLICTS`, both in order of host, family, name and time.
     """
-    claims = claims_of(stated).filter(pl.col("other_kind").is_in(EXCLUSIVE))
-    spells = spells_of(claims)
+    spells = spells_of(claims_of(stated))
     clashes = clashes_of(spells)
     barred = clashes.select(*_HOST, "name").unique()
     edges = pl.concat([_lasting(stated, spells, barred), _everlasting(implied, barred)]).unique()

@@ -4,7 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.device_names import RANKS, family_of, name_kind, told_kind, whole_of
+from collectors.device_names import EXCLUSIVE, RANKS, family_of, name_kind, told_kind, whole_of
 from collectors.frames import schema_of
 from collectors.name_spells import CLAIMS
 from collectors.readings import Reading
@@ -79,10 +79,14 @@ def _agree_on_kinds(pairs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def claims_of(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return `CLAIMS` of both directions of each pair."""
-    ends = {"a": ("a", "b"), "b": ("b", "a")}
+    """Return `CLAIMS` of both directions of each pair.
+
+    A further name means one device; a device may have many further names, but one name of each
+    kind that is exclusive.
+    """
+    one_each = pairs.filter(pl.col("b_kind").is_in(EXCLUSIVE))
     return pl.concat(
-        pairs.select(
+        frame.select(
             "host",
             "family",
             "at",
@@ -92,7 +96,7 @@ def claims_of(pairs: pl.DataFrame) -> pl.DataFrame:
             other=pl.col(two),
             other_kind=pl.col(f"{two}_kind"),
         ).select(CLAIMS.names())
-        for one, two in ends.values()
+        for frame, one, two in ((one_each, "a", "b"), (pairs, "b", "a"))
     )
 
 

@@ -14,6 +14,7 @@ from collectors.line_reading import LineReading
 from collectors.nccl_addresses import read_addresses
 from collectors.nccl_operations import read_operations
 from collectors.nccl_phrases import FAULTS, LIFE, NETWORK, SOCKETS
+from collectors.nccl_places import read_places
 from collectors.phrases import match_phrases
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
@@ -53,7 +54,8 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         options: The zone of NCCL's own stamps.
 
     Returns:
-        `EVENTS` of the kinds in `collectors.nccl_phrases` and `COLLECTIVES` of logged operations.
+        `EVENTS` of the kinds in `collectors.nccl_phrases`, `COLLECTIVES` of logged operations, and
+        where ranks run as far as communicators tell (see `collectors.nccl_places`).
         A line without an envelope or an own stamp has no time; a message keeps NCCL's prefix. A
         record that another cut short says only `torn`: what it does not show is not known.
         `count` counts the copies that the processes of one host print of a device's event.
@@ -64,8 +66,11 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     operations = read_operations(records)
     enqueued = operations.filter(pl.col("state") == "scheduled").select("line")
     events = _events_of(records.join(enqueued, on="line", how="anti"))
+    placements, aliases = read_places(records)
     return LineReading(
-        reading=reading_of(events=events, collectives=operations),
+        reading=reading_of(
+            events=events, collectives=operations, placements=placements, aliases=aliases
+        ),
         claimed=records["line"],
     )
 
