@@ -17,6 +17,8 @@ from collectors.readings import Reading, join_readings, reading_of
 from collectors.samples import MEANINGS, measure
 from collectors.scrape_targets import one_target
 from collectors.series import Series, label_columns
+from collectors.sniffing import ReadOptions
+from collectors.taken import taken_on
 from collectors.target_labels import fill_hosts, host_label, workload_label
 
 _LABELS: Final = {
@@ -46,6 +48,9 @@ _PARTS: Final = (
     ("p2p_status", "p2p", "peer"),
 )
 """Signals that a GPU has several of: the kind of the part, and the label that names it."""
+
+_MIN_HOST_DIGITS: Final = 3
+"""Pages are kept in folders called `run12` as well as in those of hosts."""
 
 _P2P_STATES: Final = ("chipset", "gpu", "topology", "regkey", "supported", "unknown")
 """What the words of a link's state hold, in the order of DCGM's numbers from 1; 0 is fine. The
@@ -87,7 +92,9 @@ def _labelled(identities: pl.DataFrame, source: str) -> pl.DataFrame:
     )
     if labelled["target"].null_count() < labelled.height:
         return labelled
-    return fill_hosts(labelled, identities, source).drop("nodename")
+    named = taken_on(source, ReadOptions(), _MIN_HOST_DIGITS)
+    filled = fill_hosts(labelled, identities, source).drop("nodename")
+    return filled.with_columns(host=pl.coalesce("host", pl.lit(named, pl.String)))
 
 
 def _true_states(points: pl.DataFrame, labelled: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from collectors.gpu_presence import find_lost_gpus, gpu_counts, scrape_coverage
 from collectors.last_xids import xid_events
 from collectors.readings import Reading, reading_of
 from collectors.samples import conflict_events, samples_of, settle_duplicates
+from collectors.violation_units import unit_warnings
 
 _PROFILING: Final = (
     "graphics_engine_active_ratio",
@@ -56,6 +57,7 @@ def read_measured(measured: pl.DataFrame, source: str) -> Reading:
         health_events(cleaned, source),
         throttle_events(cleaned, source),
         ecc_events(cleaned, source),
+        unit_warnings(cleaned, source),
         _error_events(cleaned, source),
         lost,
     ]

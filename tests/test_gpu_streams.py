@@ -135,6 +135,39 @@ def test_throttles(tmp_path: Path, masks: list[int], expected: list[tuple[str, i
     assert events.select("code", "count", SECONDS).rows() == expected
 
 
+@pytest.mark.parametrize(
+    ("rows", "codes"),
+    [
+        pytest.param([(0, 0x40, 0), (15e9, 0x40, 30)], [], id="half of the time"),
+        pytest.param(
+            [(0, 0x40, 0), (30e6, 0x40, 30)],
+            ["unit_suspect"],
+            id="a full throttle that hardly counts",
+        ),
+        pytest.param([(0, 0x0, 0), (30e6, 0x40, 30)], [], id="a throttle that set in late"),
+        pytest.param(
+            [(0, 0x0, 0), (90e9, 0x0, 30)], ["unit_suspect"], id="longer than time passes"
+        ),
+        pytest.param([(90e9, 0x40, 0), (0, 0x40, 30)], [], id="a reset"),
+    ],
+)
+def test_units_of_violations(
+    tmp_path: Path, rows: list[tuple[float, int, int]], codes: list[str]
+) -> None:
+    """A counter that cannot be nanoseconds is warned of and left as it is."""
+    lines = [
+        line(name, 'Hostname="h"', value, at)
+        for count, mask, at in rows
+        for name, value in (
+            ("FI_DEV_THERMAL_VIOLATION", count),
+            ("FI_DEV_CLOCKS_EVENT_REASONS", mask),
+        )
+    ]
+    events = read(tmp_path, *lines).events.filter(pl.col("kind") == "warning")
+
+    assert events["code"].to_list() == codes
+
+
 def test_aliases(tmp_path: Path) -> None:
     """Labels of one row name one card; the exporter's pod and address are its host's."""
     labels = (
@@ -218,6 +251,22 @@ def test_hosts(
 
     assert reading.samples["host"].to_list() == expected
     assert reading.events["code"].to_list() == codes
+
+
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        pytest.param("hx8-017/metrics.prom", "hx8-017", id="its folder"),
+        pytest.param("hx8-017.prom", "hx8-017", id="its own name"),
+        pytest.param("run12/page.prom", None, id="no host at all"),
+    ],
+)
+def test_hosts_of_saved_pages(tmp_path: Path, source: str, host: str | None) -> None:
+    """A page without host and target is of the host that it is kept under."""
+    path = tmp_path / "page.prom"
+    path.write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 50\n', encoding="utf-8")
+
+    assert read_file(path, source, ReadOptions()).samples["host"].to_list() == [host]
 
 
 @pytest.mark.parametrize(
