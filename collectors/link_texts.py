@@ -118,9 +118,9 @@ def melted(rows: pl.DataFrame, values: Mapping[str, pl.Expr]) -> pl.DataFrame:
         values: Signal to its value.
     """
     keys = [name for name in ("time", "host", "device_kind", "device") if name in rows.columns]
-    wide = rows.lazy().select(*keys, **{name: one.cast(pl.Float64) for name, one in values.items()})
+    wide = rows.select(*keys, **{name: one.cast(pl.Float64) for name, one in values.items()})
     long = wide.unpivot(index=keys, variable_name="signal", value_name="value").drop_nulls("value")
-    return conform(long, SAMPLES).collect()
+    return conform(long.lazy(), SAMPLES).collect()
 
 
 def _number(word: pl.Expr, table: dict[str, int]) -> pl.Expr:

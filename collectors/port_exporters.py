@@ -19,7 +19,7 @@ from collectors.series import Series, label_of
 from collectors.subnet import port_device
 from collectors.target_labels import fill_hosts, host_label
 
-_KERNEL: Final = r"^(?:[a-z_]*_)?infiniband_([A-Za-z0-9_]+?)(?:_total)?$"
+_KERNEL: Final = r"^(?:[a-z_]*_)?infiniband_([A-Za-z0-9]+_[A-Za-z0-9_]+?)(?:_total)?$"
 _OCI: Final = r"^rdma_((?:port_)?(?:xmit|rcv)_(?:data|packets))$"
 _GLUED: Final = r"^(.+)_(\d+)$"
 _TRAFFIC: Final = r"data|packets|pkts"
