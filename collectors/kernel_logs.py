@@ -12,9 +12,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.envelope import LINES
 from collectors.frames import REJECTS, TIME, conform
 from collectors.kernel_blocks import count_years, record_blocks, text_lines
-from collectors.kernel_clocks import Clocks
+from collectors.kernel_clocks import Clocks, set_clocks
+from collectors.kernel_envelopes import open_envelopes
 from collectors.kernel_finds import Told, find_kernel_lines
 from collectors.kernel_folds import close_records, finish_records, join_records
 from collectors.kernel_records import RECORDS, event_frame
@@ -29,6 +31,8 @@ from collectors.readings import (
     reading_of,
 )
 from collectors.sniffing import Head, ReadOptions
+from collectors.switch_logs import read_switch_logs
+from collectors.switch_phrases import SWITCH_HINT
 from collectors.taken import taken_on
 from collectors.text_blocks import GZIP_MAGIC
 
@@ -137,9 +141,12 @@ def _read_block(
     )
     found = find_kernel_lines(lines, options, state.told, host)
     over, still = close_records(join_records(pl.concat([state.open, found.records])))
-    noise = lines.filter(~pl.col("line").is_in(found.used.implode()))
+    left = lines.filter(~pl.col("line").is_in(found.used.implode()))
+    ports = _ports(left, options, found.told.clocks, host)
+    noise = left.filter(~pl.col("line").is_in(ports.claimed.implode()))
+    events = pl.concat([event_frame(over, source), ports.reading.events])
     reading = reading_of(
-        events=event_frame(over, source),
+        events=events.with_columns(source=pl.lit(source)),
         aliases=found.aliases.with_columns(source=pl.lit(source)),
     )
     after = _State(
@@ -148,7 +155,27 @@ def _read_block(
         open=still,
         rejects=fold_rejects(pl.concat([state.rejects, _rejects(noise, source)])),
     )
-    return count_lines(reading, len(found.used)), after
+    return count_lines(reading, len(found.used) + len(ports.claimed)), after
+
+
+def _ports(
+    lines: pl.DataFrame, options: ReadOptions, clocks: Clocks, host: str | None
+) -> LineReading:
+    """Return what the drivers of NICs say of their ports, whose reader is that of switch logs."""
+    hits = lines.filter(pl.col("text").str.contains(SWITCH_HINT))
+    if hits.is_empty():
+        return LineReading()
+    named = hits.with_columns(host=pl.lit(host, dtype=pl.String))
+    dated, _ = set_clocks(open_envelopes(named), options, Clocks(boots=clocks.boots))
+    timed = named.with_columns(time=pl.when(dated["uptime"].is_not_null()).then(dated["time"]))
+    return read_switch_logs(conform(timed.lazy(), LINES).collect(), _dated(options, clocks))
+
+
+def _dated(options: ReadOptions, clocks: Clocks) -> ReadOptions:
+    """Return options for one block alone, whose newest stamp may be of an earlier year."""
+    if options.year is None or clocks.end is None:
+        return options
+    return replace(options, year=options.year - clocks.end.newest + clocks.walk.newest)
 
 
 def _rejects(noise: pl.DataFrame, source: str) -> pl.DataFrame:
