@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import ALIASES, conform
-from collectors.identity import canonical_host, pci_address
+from collectors.identity import canonical_host, node_guid, pci_address
 from collectors.readings import Reading, reading_of
 from collectors.series import Series, label_of
 from collectors.subnet import INFO_NAMES, guid_directory
@@ -78,7 +78,8 @@ def _devices(series: Series, source: str) -> pl.DataFrame:
 def _guids(series: Series) -> pl.DataFrame:
     infos = series.identities.filter(pl.col("name").is_in(INFO_NAMES))
     known = guid_directory(infos)
-    own = infos.select("series", guid=pl.concat_list(label_of("guid"), label_of("uplink_guid")))
+    guids = [node_guid(label_of(key)) for key in ("guid", "uplink_guid")]
+    own = infos.select("series", guid=pl.concat_list(guids))
     named = own.explode("guid", empty_as_null=True).join(known, on="guid")
     is_nic = pl.col("nic").is_not_null()
     return named.select(
