@@ -14,6 +14,7 @@ from collectors.fabric_manager import MANAGER_HINTS, find_manager_lines
 from collectors.host_faults import HOST_HINTS, find_host_faults
 from collectors.kernel_clocks import Clocks, set_clocks
 from collectors.kernel_envelopes import JOURNAL_START, open_envelopes
+from collectors.kernel_links import LINK_HINTS, find_link_moves
 from collectors.kernel_records import RECORDS, labels
 from collectors.nvrm_lines import FALLEN, find_gpu_names, find_nvrm_lines
 from collectors.pcie_errors import PCIE_HINTS, find_pcie_errors
@@ -31,6 +32,7 @@ _HINTS: Final = (
     "installed in this system ",
     *PCIE_HINTS,
     *HOST_HINTS,
+    *LINK_HINTS,
     *MANAGER_HINTS,
 )
 
@@ -129,6 +131,7 @@ def _every(lines: pl.DataFrame, options: ReadOptions, table: XidTable) -> pl.Dat
         find_manager_lines(lines, options),
         find_pcie_errors(lines),
         find_host_faults(lines),
+        find_link_moves(lines),
     ]
     return pl.concat(kinds).unique("line", keep="first", maintain_order=True).sort("position")
 
