@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from collectors.readings import FRAMES, Reading
 from collectors.store_commits import NoStoreError, Place, commit_new, commit_part
 from collectors.store_migrations import make_tables, migrate_tables
+from collectors.store_rows import changed_statements, unknown_rows
 from collectors.store_tables import TABLES, WINDOWS, StoredTable
 from collectors.store_upkeep import compact_tables, drop_unread_files, forget_days
 
@@ -126,7 +127,8 @@ class Store:
         offered = table.to_stored(rows).unique(table.identity, keep="first", maintain_order=True)
 
         def new_rows(found: DeltaTable) -> pl.DataFrame:
-            return _unknown(offered, pl.scan_delta(found), table)
+            fresh = unknown_rows(offered, pl.scan_delta(found), table)
+            return changed_statements(fresh, pl.scan_delta(found), table)
 
         return commit_new(self.place, name, new_rows, origin)
 
@@ -149,10 +151,6 @@ class Store:
         frames: dict[str, Any] = {name: self.read(name, wanted).collect() for name in FRAMES}
         return replace(Reading(), **frames)
 
-    def last_sequence(self, name: str, origin: str) -> int:
-        """Return the number of the last part of an origin in a table; 0 if there is none."""
-        return self.place.open(name).transaction_version(origin) or 0
-
     def compact(self) -> Mapping[str, int]:
         """Join small files; see `collectors.store_upkeep.compact_tables`."""
         return compact_tables(self.place)
@@ -165,22 +163,6 @@ class Store:
 
     def _stored(self, reading: Reading, name: str) -> pl.DataFrame:
         return TABLES[name].to_stored(reading.frame(name))
-
-
-def _unknown(offered: pl.DataFrame, kept: pl.LazyFrame, table: StoredTable) -> pl.DataFrame:
-    """Return the offered rows that the kept ones do not hold."""
-    if table.clock:
-        time = pl.col(table.clock)
-        low, high, undated = offered.select(
-            low=time.min(), high=time.max(), undated=time.null_count() > 0
-        ).row(0)
-        near = time.is_between(low, high)
-        kept = kept.filter(near | time.is_null() if undated else near)
-    known = kept.select(table.identity).collect()
-    if known.is_empty():
-        return offered
-    on = list(table.identity)
-    return offered.join(known, on=on, how="anti", nulls_equal=True, maintain_order="left")
 
 
 def _conditions(table: StoredTable, wanted: Wanted) -> list[pl.Expr]:

@@ -44,6 +44,12 @@ _IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
 How often an event was counted and where in an answer it stood changes with the span that was read.
 """
 
+_STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "aliases": ("host", "device_kind", "alias_kind", "alias", "source"),
+}
+"""Frames whose rows say something that holds until the next row about the same: whose name it is.
+Such a row is worth keeping when it says something else than the last, or once a day."""
+
 _VERSIONS: Final = {"samples": 2}
 """Schema versions above 1; `collectors.store_migrations` leads from each to the next."""
 
@@ -57,6 +63,7 @@ class StoredTable:
         schema: The frame's columns.
         clock: The time column whose day is the partition; null for a table without partitions.
         identity: Columns in which two rows that say the same agree.
+        subject: Columns that name what a statement is about; empty if rows are no statements.
         version: Version of the schema, from 1.
     """
 
@@ -64,6 +71,7 @@ class StoredTable:
     schema: pl.Schema
     clock: str | None = None
     identity: tuple[str, ...]
+    subject: tuple[str, ...] = ()
     version: int = 1
 
     @property
@@ -94,6 +102,7 @@ def _frame_table(name: str) -> StoredTable:
         schema=schema,
         clock=_CLOCKS.get(name),
         identity=_IDENTITIES.get(name, tuple(n for n, t in schema.items() if not t.is_nested())),
+        subject=_STATEMENTS.get(name, ()),
         version=_VERSIONS.get(name, 1),
     )
 

@@ -156,6 +156,31 @@ def test_an_event_counted_again_is_one(store: Store) -> None:
     assert store.read("events").collect()["count"].to_list() == [1]
 
 
+def test_statements_are_kept_when_they_change(store: Store) -> None:
+    """A name that still means the same device is stored once a day; one that moves, each time."""
+    devices = [(0, "A"), (5, "A"), (10, "B"), (15, "A"), (20, "A"), (1455, "A"), (1460, "A")]
+    for minute, device in devices:
+        row = {
+            "time": [DAY + timedelta(minutes=minute)],
+            "host": ["n1"],
+            "device_kind": ["gpu"],
+            "device": [device],
+            "alias_kind": ["index"],
+            "alias": ["0"],
+        }
+        store.append_new(reading_of(aliases=pl.DataFrame(row)), "a")
+        store.append_new(reading_of(aliases=pl.DataFrame(row)), "a")
+
+    kept = store.read("aliases").collect().sort("time")
+    minutes = [int((time - DAY) / timedelta(minutes=1)) for time in kept["time"]]
+    assert list(zip(minutes, kept["device"], strict=True)) == [
+        (0, "A"),
+        (10, "B"),
+        (15, "A"),
+        (1460, "A"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
