@@ -117,7 +117,8 @@ def _journal(lines: pl.DataFrame) -> pl.DataFrame:
     ]
     parts = lines.drop("host").with_columns(fields)
     message = pl.coalesce(pl.col("message"), pl.col("text"))
-    decoded = parts.with_columns(message).with_columns(_from_bytes(pl.col("message")))
+    whole = parts.with_columns(message)
+    decoded = whole.with_columns(message=_from_bytes(whole["message"]))
     return _typed(
         decoded.with_columns(
             pl.col("message").str.replace_all(r"\s*\n\s*", " "),
@@ -128,22 +129,22 @@ def _journal(lines: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _from_bytes(message: pl.Expr) -> pl.Expr:
+def _from_bytes(message: pl.Series) -> pl.Series:
     """Return messages that the journal wrote as arrays of bytes as text.
 
-    The journal does so for messages that are not clean UTF-8, which are few; Polars cannot turn a
-    list of numbers into text, so these go one by one.
+    It does so for what is not clean UTF-8. Polars reads no text out of such bytes, so that these
+    few go one by one.
     """
-    is_array = message.str.contains(r"^\[[\d,\s]+\]$")
-    texts = pl.when(is_array).then(message).map_elements(_text_of, return_dtype=pl.String)
-    return pl.coalesce(texts, message)
+    at = message.str.contains(r"^\[[\d,\s]+\]$").fill_null(value=False).arg_true()
+    return message.scatter(at, [_text_of(array) for array in message.gather(at)])
 
 
-def _text_of(array: str) -> str | None:
+def _text_of(array: str) -> str:
+    """Return the text of an array of bytes; an array that is none stays as it is."""
     try:
         return bytes(orjson.loads(array)).decode("utf-8", errors="replace")
     except ValueError:
-        return None
+        return array
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
