@@ -424,6 +424,11 @@ def test_dmon(tmp_path: Path) -> None:
         pytest.param(
             "# gpu    pwr\n    0    588\n", [("power_watts", 588.0, None)], id="no line of units"
         ),
+        pytest.param(
+            "# gpu  pid  sm  fb\n  0  22900  50  2\n",
+            [("process_busy_ratio", 0.5, None), ("process_framebuffer_bytes", 2.0**21, None)],
+            id="processes without their commands",
+        ),
     ],
 )
 def test_dmon_forms(
