@@ -114,7 +114,7 @@ def mangled(draw: st.DrawFn, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", FILES)
 @settings(
-    max_examples=25,
+    max_examples=10,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
