@@ -9,6 +9,7 @@ nanoseconds; frames hold microseconds, so the last three digits are cut. Source:
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +48,9 @@ _OPTICS: Final = re.compile(r"(?i)^transceiver-|[- ](?:transceiver|optics)$")
 
 _PORT_KEYS: Final = ("interface_name", "interface_interface-id", "interface_id", "component_name")
 _NAMES: Final = ("name", "interface-id", "index", "id")
+
+MAX_PATHS: Final = 65_536
+"""Paths and ports whose parts are kept: a stream has few and repeats them all the time."""
 
 MAX_DEPTH: Final = 40
 """No model is deeper; a document that is was made to break readers."""
@@ -151,7 +155,7 @@ def _leaves(document: Document) -> Iterator[Row]:
             found = (
                 leaf
                 for path, value in mapping_of(one.get("values")).items()
-                for leaf in _below(_split(path, dict(tags)), value, 0)
+                for leaf in _below(_split(path, tags), value, 0)
             )
         for leaf in found:
             yield (str(document.line), text_of(stamp), host, *_columns(leaf))
@@ -163,8 +167,17 @@ def _columns(leaf: Leaf) -> tuple[str | None, str | None, str | None, str, str]:
     port = next((keys[name] for name in _PORT_KEYS if keys.get(name)), None)
     port = port or next((keys[name] for name in sorted(keys) if _is_port(name)), None)
     channel = keys.get("channel_index") or keys.get("physical-channel_index")
-    plain = path.strip("/").replace("/", "-").replace("_", "-").lower()
-    return (_OPTICS.sub("", port) if port else None, keys.get("queue_name"), channel, plain, text)
+    return _bare(port) if port else None, keys.get("queue_name"), channel, _dashed(path), text
+
+
+@lru_cache(MAX_PATHS)
+def _bare(port: str) -> str:
+    return _OPTICS.sub("", port)
+
+
+@lru_cache(MAX_PATHS)
+def _dashed(path: str) -> str:
+    return path.strip("/").replace("/", "-").replace("_", "-").lower()
 
 
 def _is_port(name: str) -> bool:
@@ -177,17 +190,25 @@ def _of_updates(one: dict[str, Any]) -> Iterator[Leaf]:
     for update in one["updates"]:
         above, keys = _split(f"{prefix}/{text_of(mapping_of(update).get('Path')) or ''}", {})
         for path, value in mapping_of(mapping_of(update).get("values")).items():
-            below, more = _split(path, dict(keys))
+            below, more = _split(path, keys)
             whole = below if below.startswith(above) else f"{above}/{below}"
             yield from _below((whole, more), value, 0)
 
 
 def _split(path: str, keys: Keys) -> tuple[str, Keys]:
+    """Return a path without keys and module names, and its keys as `element_key` with others."""
+    plain, own = _parsed(path)
+    return plain, keys | dict(own)
+
+
+@lru_cache(MAX_PATHS)
+def _parsed(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return a path without keys and module names, and its keys as `element_key`."""
-    for element, key, value in _KEY.findall(path):
-        keys[f"{_MODULE.sub('', element)}_{key}"] = value.replace("\\]", "]")
-    plain = _MODULE.sub("", _KEYED.sub("", path))
-    return plain.replace("//", "/").strip("/"), keys
+    own = tuple(
+        (f"{_MODULE.sub('', element)}_{key}", value.replace("\\]", "]"))
+        for element, key, value in _KEY.findall(path)
+    )
+    return _MODULE.sub("", _KEYED.sub("", path)).replace("//", "/").strip("/"), own
 
 
 def _below(place: tuple[str, Keys], value: object, depth: int) -> Iterator[Leaf]:

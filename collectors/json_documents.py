@@ -5,6 +5,7 @@ kill leaves the last one torn. Whole numbers of 64 bits come out as they are pri
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -82,6 +83,8 @@ def _on_from(text: str, starts: list[int], number: int) -> tuple[list[Any], int]
     """Return the documents that begin on a line, and the last line that any of them reaches."""
     values: list[Any] = []
     at, last = starts[number], number
+    with suppress(orjson.JSONDecodeError):
+        return [orjson.loads(text[at : starts[last + 1] - 1])], last
     while True:
         end = starts[last + 1] - 1
         while at < end and text[at] in " \t\r,;":
