@@ -9,16 +9,16 @@ from typing import Final
 
 import polars as pl
 
-_ENTITY: Final = ("host", "device_kind", "device", "signal")
-_ROW: Final = ("host", "port", "time")
+_ROW: Final = ("port_number", "time")
 
 
 def without_bad_readings(readings: pl.LazyFrame) -> pl.LazyFrame:
     """Return the readings without rows of zeros and rows that are stale.
 
     Args:
-        readings: Counters of ports, one row a counter and time, with `port`; sorted by entity
-            and time. A null value is a counter at its top.
+        readings: Counters of ports, one row a counter and time, with the numbers `entity` of
+            counters and `port_number` of ports; sorted by entity and time. A null value is a
+            counter at its top.
 
     Returns:
         The same rows, less those of a port and time at which all counters read 0 between larger
@@ -32,8 +32,8 @@ def _without_zeros(readings: pl.LazyFrame) -> pl.LazyFrame:
     some = pl.when(value != 0).then(value)
     return (
         readings.with_columns(
-            last=some.shift(1).forward_fill().over(_ENTITY),
-            next=some.shift(-1).backward_fill().over(_ENTITY),
+            last=some.shift(1).forward_fill().over("entity"),
+            next=some.shift(-1).backward_fill().over("entity"),
         )
         .with_columns(
             empty=(value == 0).fill_null(value=False).all().over(_ROW),
@@ -52,10 +52,10 @@ def _without_repeats(readings: pl.LazyFrame) -> pl.LazyFrame:
     value = pl.col("value")
     is_traffic = pl.col("signal").str.ends_with("_bytes_total")
     traffic = pl.when(is_traffic).then(value)
-    moved = (traffic.max() > traffic.min()).over(_ENTITY)
+    moved = (traffic.max() > traffic.min()).over("entity")
     return (
         readings.with_columns(
-            same=(value == value.shift(1).over(_ENTITY)) | value.is_null(),
+            same=(value == value.shift(1).over("entity")) | value.is_null(),
             alive=moved.fill_null(value=False),
         )
         .with_columns(

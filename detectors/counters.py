@@ -15,6 +15,7 @@ import polars as pl
 from collectors.frames import SAMPLES, TIME, require, schema_of
 from collectors.signals import SIGNALS
 from detectors.bad_readings import without_bad_readings
+from detectors.doubts import touched
 
 PORT_KINDS: Final = ("nic", "switch_port")
 
@@ -52,10 +53,13 @@ member; `settling` that the port or its host was just starting; `near` that the 
 over a gap. `value` is the later reading. `port` is the device without its part, `port_kind` its
 kind."""
 
+_TOPS: Final = tuple(2.0**bits - 1 for bits in (4, 8, 16, 32, 64))
+"""Where counters that do not wrap stop, by their width."""
+
 _WIDTHS: Final = (2.0**32, 2.0**53, 2.0**64)
 """Where counters of unknown width may wrap; 2^53 is where exporters cut 64-bit SNMP counters."""
 
-_BUNDLE: Final = r"(?i)^(?:port-?channel|bond|ae|po|lag)-?\d+$"
+BUNDLE: Final = r"(?i)^(?:port-?channel|bond|ae|po|lag)-?\d+$"
 """Names of link aggregates: their counters are the sum over the members of the moment."""
 
 _SPEEDS: Final = ("port_rate_bytes_per_second", "network_speed_bytes_per_second")
@@ -102,26 +106,47 @@ class CounterParams:
 def port_readings(samples: pl.LazyFrame) -> pl.LazyFrame:
     """Return the samples of ports and their parts, with `port` and `port_kind`, time by time.
 
+    With them come `entity` and `port_number`, which number the counters and the ports.
+
     Args:
         samples: `SAMPLES`; rows without a time are left out, and of two of one device, signal and
             time the one with the larger value stays, whatever the order of rows.
     """
-    is_part = pl.col("device_kind").is_in(PART_KINDS)
-    port = pl.when(is_part).then(pl.col("device").str.replace(r"/[^/]*$", "")).otherwise("device")
-    kind = pl.when(~is_part).then("device_kind")
-    near = [kind.drop_nulls().first().over(keys) for keys in (["host", "port"], ["host"])]
-    return (
+    known = (
         samples.pipe(require, SAMPLES)
         .filter(pl.col("device_kind").is_in([*PORT_KINDS, *PART_KINDS]))
         .drop_nulls("time")
-        .with_columns(pl.col("value").fill_nan(None), port=port)
-        .sort(*_ENTITY, "time", "value", "reason", "source", nulls_last=False)
-        .unique([*_ENTITY, "time"], keep="last", maintain_order=True)
-        .with_columns(port_kind=pl.coalesce(kind, *near, pl.lit("switch_port")))
+    )
+    names = known.select(_ENTITY).unique().sort(_ENTITY, nulls_last=True).pipe(_placed)
+    return (
+        known.with_columns(pl.col("value").fill_nan(None))
+        .join(names, on=_ENTITY, nulls_equal=True)
+        .sort("entity", "time", "value", "exact", "wraps_at", "reason", nulls_last=False)
+        .unique(["entity", "time"], keep="last", maintain_order=True)
     )
 
 
-def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.LazyFrame:
+def _placed(names: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the entities with their numbers, the ports that they are parts of, and their kinds.
+
+    Numbers are short keys for what is sorted and grouped millions of times.
+    """
+    is_part = pl.col("device_kind").is_in(PART_KINDS)
+    port = pl.when(is_part).then(pl.col("device").str.replace(r"/[^/]*$", "")).otherwise("device")
+    kind = pl.when(~is_part).then("device_kind").drop_nulls().first()
+    near = [kind.over(keys) for keys in (["host", "port"], ["host"])]
+    own = pl.when(~is_part).then("device_kind")
+    return (
+        names.with_row_index("entity")
+        .with_columns(port=port)
+        .with_columns(
+            port_kind=pl.coalesce(own, *near, pl.lit("switch_port")),
+            port_number=pl.struct("host", "port").rank("dense"),
+        )
+    )
+
+
+def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.DataFrame:
     """Return what each counter of a port did between two readings.
 
     Args:
@@ -137,44 +162,37 @@ def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.LazyF
     told = pl.col("value").is_not_null() | (pl.col("reason") == "saturated")
     speeds = (
         readings.filter(pl.col("signal").is_in(_SPEEDS), pl.col("value") > 0)
-        .group_by("host", "port")
+        .group_by("port_number")
         .agg(speed=pl.col("value").max())
     )
     known = readings.filter(pl.col("signal").is_in(counters), told)
     steps = (
         without_bad_readings(known)
-        .join(speeds, on=["host", "port"], how="left")
+        .join(speeds, on="port_number", how="left")
         .with_columns(speed=pl.col("speed").fill_null(params.default_bytes_per_second))
-        .sort(*_ENTITY, "time")
+        .sort("entity", "time")
         .with_columns(full=pl.col("value").is_null())
         .with_columns(**_before())
         .drop_nulls("start")
         .with_columns(step=_step(), limit=_limit(params))
         .with_columns(width=_width(params), excess=pl.col("step") > pl.col("limit"))
-        .with_columns(after_excess=pl.col("excess").shift(1).over(_ENTITY))
+        .with_columns(after_excess=pl.col("excess").shift(1).over("entity"))
     )
-    return (
-        _with_siblings(steps.with_columns(**_judged()))
-        .select(
-            pl.exclude("settling", "near"),
-            settling=pl.lit(value=False),
-            near=pl.col("seconds")
-            <= pl.col("seconds").median().over(_ENTITY) * params.max_gap_ratio,
-        )
-        .select(INTERVALS.names())
-    )
+    near = pl.col("seconds") <= pl.col("seconds").median().over("entity") * params.max_gap_ratio
+    judged = steps.with_columns(**_judged(), near=near, settling=pl.lit(value=False)).collect()
+    return _with_siblings(judged).select(INTERVALS.names())
 
 
 def _before() -> dict[str, pl.Expr]:
     """Return the reading before, by its columns, and the time since."""
-    start = pl.col("time").shift(1).over(_ENTITY)
+    start = pl.col("time").shift(1).over("entity")
     return {
         "start": start,
         "end": pl.col("time"),
         "seconds": (pl.col("time") - start).dt.total_microseconds() / 1e6,
-        "before": pl.col("value").shift(1).over(_ENTITY),
-        "before_exact": pl.col("exact").shift(1).over(_ENTITY),
-        "before_full": pl.col("full").shift(1).over(_ENTITY),
+        "before": pl.col("value").shift(1).over("entity"),
+        "before_exact": pl.col("exact").shift(1).over("entity"),
+        "before_full": pl.col("full").shift(1).over("entity"),
     }
 
 
@@ -214,7 +232,7 @@ def _limit(params: CounterParams) -> pl.Expr:
 def _width(params: CounterParams) -> pl.Expr:
     """Return the width over which a counter that fell can have run; null if it did not."""
     step, before, known = pl.col("step"), pl.col("before"), pl.col("wraps_at")
-    usual = (step / pl.col("seconds")).filter(step >= 0).median().over(_ENTITY)
+    usual = (step / pl.col("seconds")).filter(step >= 0).median().over("entity")
     by_width = pl.when(
         before > known * params.min_wrap_share, step + known <= pl.col("limit")
     ).then(known)
@@ -236,7 +254,7 @@ def _judged() -> dict[str, pl.Expr]:
     """Return the columns that say what an interval is, before its siblings are asked."""
     step = pl.col("step")
     fell = (step < 0) & pl.col("width").is_null()
-    in_bundle = pl.col("device").str.contains(_BUNDLE)
+    in_bundle = pl.col("device").str.contains(BUNDLE)
     recovered = pl.col("after_excess").fill_null(value=False)
     reset = (fell & ~in_bundle & ~recovered) | (pl.col("before_full") & ~pl.col("full"))
     growth = pl.when(step >= 0, ~pl.col("excess")).then(step)
@@ -250,29 +268,24 @@ def _judged() -> dict[str, pl.Expr]:
     }
 
 
-def _with_siblings(judged: pl.LazyFrame) -> pl.LazyFrame:
+def _with_siblings(judged: pl.DataFrame) -> pl.DataFrame:
     """Return the intervals with those doubted in which any counter of the port was reset."""
-    port = ["host", "port"]
-    numbered = judged.with_row_index("row")
-    windows = numbered.filter("reset").select(*port, "start", "end").unique()
-    touched = (
-        numbered.select("row", *port, "start", "end")
-        .join(windows, on=port, suffix="_reset")
-        .filter(pl.col("start") < pl.col("end_reset"), pl.col("end") > pl.col("start_reset"))
-        .select("row", doubted=pl.lit(value=True))
-        .unique("row")
-    )
-    rows = numbered.join(touched, on="row", how="left", maintain_order="left")
-    return rows.with_columns(doubted=pl.col("doubted").fill_null(value=False)).with_columns(
-        reset="doubted", **doubted_growth(pl.col("doubted"))
-    )
+    resets = judged.filter("reset").select("host", "port", since="start", until="end")
+    doubted = touched(judged, resets)
+    return judged.with_columns(reset=doubted, **_doubted_growth(pl.lit(doubted)))
 
 
-def doubted_growth(doubted: pl.Expr) -> dict[str, pl.Expr]:
-    """Return `delta` and `min_delta` where a reset is in an interval: at least what is seen."""
+def _doubted_growth(doubted: pl.Expr) -> dict[str, pl.Expr]:
+    """Return `delta` and `min_delta` where a reset is in an interval: at least what is seen.
+
+    A counter that came to its top grew at least up to the nearest width that holds it.
+    """
     least = pl.when(pl.col("step") >= 0, ~pl.col("excess")).then("step").otherwise("value")
     sound = ~(pl.col("infeasible") | pl.col("regrouped"))
-    at_top = pl.when("saturated").then(0.0)
+    nearest = pl.min_horizontal(
+        pl.when(pl.col("before") <= top).then(top - pl.col("before")) for top in _TOPS
+    )
+    at_top = pl.when("saturated").then(nearest.fill_null(0.0))
     return {
         "delta": pl.when(~doubted).then("delta"),
         "min_delta": pl.when(sound).then(

@@ -12,7 +12,9 @@ import polars as pl
 
 from collectors.frames import EVENTS, LINKS, SAMPLES, TIME, require, schema_of
 from collectors.signals import SIGNALS
-from detectors.counters import INTERVALS, CounterParams, counter_intervals, port_readings
+from detectors.counters import CounterParams, counter_intervals, port_readings
+from detectors.doubts import DOUBTS, touched
+from detectors.logged_counts import logged_intervals
 
 ENDS: Final = schema_of(
     {
@@ -39,13 +41,13 @@ PORT_EVENTS: Final = (
     "admin_down",
     "admin_up",
     "boot",
+    "link_down_cause",
+    "counter_delta",
+    "link_bad_signal",
+    "link_negotiation_failed",
+    "link_training_failed",
+    "module_too_hot",
 )
-
-_WINDOWS: Final = schema_of(
-    {"host": pl.String, "on": pl.String, "since": TIME, "until": TIME, "reset": pl.Boolean}
-)
-"""A time in which readings of a port (all ports of a host if `on` is null) are doubtful: `reset`
-if counters start again in it, else because the link is only settling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +86,12 @@ def fabric_of(
     told = events.pipe(require, EVENTS).filter(pl.col("kind").is_in(PORT_EVENTS)).collect()
     happened = told.sort("time", "source", "position", "host", "device", nulls_last=True)
     ends, boots = cable_ends(links), _boots(samples, happened)
-    intervals = counter_intervals(readings.lazy(), params).collect()
-    windows = pl.concat(
-        [
-            _boot_windows(boots, params),
-            _clear_windows(happened, readings),
-            _bring_ups(intervals, happened, params),
-        ]
-    )
+    counted = counter_intervals(readings.lazy(), params)
+    intervals = pl.concat([counted, logged_intervals(happened)])
+    resets = pl.concat([_instants(boots), _clears(happened, readings)])
+    calm = pl.concat([_starts(boots, params), _bring_ups(intervals, happened, params)])
     return Fabric(
-        intervals=_doubted(intervals, _at_both_ends(windows, ends)),
+        intervals=_doubted(intervals, resets, _at_both_ends(calm, ends)),
         readings=readings.filter(~pl.col("signal").is_in(_counters())).select(READINGS.names()),
         ends=ends,
         events=happened,
@@ -141,41 +139,57 @@ def cable_ends(links: pl.LazyFrame) -> pl.DataFrame:
 
 def _boots(samples: pl.LazyFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Return when hosts and switches booted, as they tell it or as it was logged."""
+    signal, value = pl.col("signal"), pl.col("value")
+    age = pl.duration(microseconds=(value * 1e6).cast(pl.Int64))
+    booted = pl.when(signal == "boot_seconds").then(_instant(value)).otherwise(pl.col("time") - age)
     told = (
-        samples.filter(pl.col("signal") == "boot_seconds", pl.col("value") > 0)
-        .select("host", time=pl.from_epoch(pl.col("value").cast(pl.Int64)).cast(TIME))
+        samples.filter(signal.is_in(["boot_seconds", "uptime_seconds"]), value > 0)
+        .select("host", time=booted.dt.truncate(_BOOT_BUCKET))
+        .unique()
         .collect()
     )
     logged = events.filter(pl.col("kind") == "boot").select("host", "time")
     return pl.concat([told, logged]).drop_nulls().unique().sort("host", "time")
 
 
-def _boot_windows(boots: pl.DataFrame, params: CounterParams) -> pl.DataFrame:
-    """Return the boots: a reset of all counters each, and a time of settling after it."""
-    whole = boots.with_columns(on=pl.lit(None, pl.String))
+_BOOT_BUCKET: Final = "10s"
+"""A boot told as an age differs by the delay of each reading."""
+
+
+def _instant(seconds: pl.Expr) -> pl.Expr:
+    return pl.from_epoch((seconds * 1e6).cast(pl.Int64), time_unit="us").cast(TIME)
+
+
+def _instants(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return windows of no length, at `time`: an interval that holds one has a reset in it."""
+    on = pl.col("on") if "on" in rows.columns else pl.lit(None, pl.String)
+    since = pl.col("time") - pl.duration(microseconds=1)
+    return rows.select("host", on=on, since=since, until="time")
+
+
+def _starts(boots: pl.DataFrame, params: CounterParams) -> pl.DataFrame:
+    """Return the times in which hosts and switches are starting."""
     until = pl.col("time") + pl.duration(microseconds=int(params.boot_seconds * 1e6))
-    return pl.concat(
-        [
-            _window(whole, pl.col("time"), reset=True),
-            _window(whole, until, reset=False),
-        ]
-    )
+    return boots.select("host", on=pl.lit(None, pl.String), since="time", until=until)
 
 
-def _clear_windows(events: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
-    """Return the times at which counters were cleared, by log or by the age that ports tell."""
+def _clears(events: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
+    """Return the times at which counters were cleared, by log or by what ports tell of it."""
     cleared = events.filter(pl.col("kind") == "counters_cleared").drop_nulls(["host", "time"])
-    age = pl.duration(microseconds=(pl.col("value") * 1e6).cast(pl.Int64))
-    aged = (
-        readings.filter(pl.col("signal") == "seconds_since_clear", pl.col("value") >= 0)
-        .select("host", "port", time=(pl.col("time") - age).cast(TIME))
-        .unique()
+    signal, value = pl.col("signal"), pl.col("value")
+    age = pl.duration(microseconds=(value * 1e6).cast(pl.Int64))
+    anew = value != value.shift(1).over("host", "port", "signal")
+    began = (
+        pl.when(signal == "seconds_since_clear", value >= 0)
+        .then((pl.col("time") - age).cast(TIME))
+        .when(signal == "counters_cleared_seconds", value > 0)
+        .then(_instant(value))
+        .when(signal == "counters_began_uptime_seconds", anew)
+        .then(pl.col("time"))
     )
+    told = readings.select("host", "port", time=began).drop_nulls("time").unique()
     return pl.concat(
-        [
-            _window(cleared.with_columns(on="device"), pl.col("time"), reset=True),
-            _window(aged.with_columns(on="port"), pl.col("time"), reset=True),
-        ]
+        [_instants(cleared.with_columns(on="device")), _instants(told.with_columns(on="port"))]
     )
 
 
@@ -191,47 +205,39 @@ def _bring_ups(
     after = pl.duration(microseconds=int(params.bring_up_seconds * 1e6))
     return pl.concat(
         [
-            _window(logged, pl.col("time") + after, reset=False),
-            _window(counted, pl.col("until") + after, reset=False),
+            logged.select("host", "on", since="time", until=pl.col("time") + after),
+            counted.select("host", "on", since="time", until=pl.col("until") + after),
         ]
     )
 
 
-def _window(rows: pl.DataFrame, until: pl.Expr, *, reset: bool) -> pl.DataFrame:
-    return rows.select("host", "on", since="time", until=until, reset=pl.lit(reset)).cast(_WINDOWS)
-
-
 def _at_both_ends(windows: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Return the windows, those of settling at the far end of the cables as well."""
-    calm = windows.filter(~pl.col("reset"))
-    far = pl.concat(
-        [
-            calm.filter(pl.col("on").is_null()).join(ends, on="host"),
-            calm.join(ends, left_on=["host", "on"], right_on=["host", "port"]).with_columns(
-                port="on"
-            ),
-        ],
-        how="diagonal",
-    )
-    there = far.select("since", "until", "reset", host="far_host", on="far_port")
-    return pl.concat([windows, there.select(_WINDOWS.names())]).unique().sort(_WINDOWS.names())
+    """Return the windows, and the same at the far end of the cables."""
+    whole = windows.filter(pl.col("on").is_null()).join(ends, on="host")
+    single = windows.join(ends, left_on=["host", "on"], right_on=["host", "port"])
+    far = [
+        part.select(pl.col("far_host").alias("host"), pl.col("far_port").alias("on"), *_SPAN)
+        for part in (whole, single)
+    ]
+    return pl.concat([windows, *far])
 
 
-def _doubted(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the intervals with those marked that a window touches."""
-    numbered = intervals.with_row_index("row")
-    on = pl.col("on").is_null() | (pl.col("on") == pl.col("port"))
-    touched = (
-        numbered.select("row", "host", "port", "start", "end")
-        .join(windows, on="host")
-        .filter(on, pl.col("end") >= pl.col("since"), pl.col("start") < pl.col("until"))
-        .group_by("row")
-        .agg(cleared=pl.col("reset").any(), calm=(~pl.col("reset")).any())
-    )
-    rows = numbered.join(touched, on="row", how="left", maintain_order="left")
-    cleared = pl.col("cleared").fill_null(value=False)
-    return rows.with_columns(
+_SPAN: Final = ("since", "until")
+
+
+def _doubted(intervals: pl.DataFrame, resets: pl.DataFrame, calm: pl.DataFrame) -> pl.DataFrame:
+    """Return the intervals with those marked that a reset or a time of settling touches."""
+    cleared = pl.lit(touched(intervals, _of_ports(resets, intervals)))
+    return intervals.with_columns(
         delta=pl.when(~cleared).then("delta"),
         reset=pl.col("reset") | cleared,
-        settling=pl.col("calm").fill_null(value=False),
-    ).select(INTERVALS.names())
+        settling=touched(intervals, _of_ports(calm, intervals)),
+    )
+
+
+def _of_ports(windows: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """Return windows as `DOUBTS`: one of a whole host is one of each of its ports."""
+    ports = intervals.select("host", "port").unique()
+    whole = windows.filter(pl.col("on").is_null()).unique().join(ports, on="host")
+    single = windows.drop_nulls("on").with_columns(port="on")
+    return pl.concat([part.select(DOUBTS.names()) for part in (whole, single)])

@@ -21,6 +21,16 @@ _WEIGHTS: Final = {
 """Flaps a count of each counter is: changes count on the way down and on the way up."""
 
 
+MANAGEMENT: Final = (
+    r"(?i)^(?:lo\d?$|docker|veth|br-|br\d|virbr|cni|flannel|cali|tap|tun|usb|idrac|bmc|mgmt|ma\d"
+    r"|management|eno\d|em\d|bond|port-?channel|ae\d|po\d)"
+)
+"""Interfaces that carry no training traffic, and bundles, which flap with their members."""
+
+_COMMANDED: Final = frozenset({"15", "16", "17", "18", "22", "23", "24"})
+"""Reasons of a link-down that are somebody's doing: a command, a cable pulled. Source: UFM."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flap:
     """One or several times that a port went down and came back.
@@ -96,7 +106,9 @@ def _drops(fabric: Fabric) -> pl.DataFrame:
     count = (pl.col("min_delta") * weight).floor().max()
     return (
         fabric.intervals.filter(
-            pl.col("signal").is_in(list(_WEIGHTS)), pl.col("min_delta").is_not_null()
+            pl.col("signal").is_in(list(_WEIGHTS)),
+            pl.col("min_delta").is_not_null(),
+            ~pl.col("port").str.contains(MANAGEMENT),
         )
         .group_by("host", "port", "port_kind", "start", "end")
         .agg(
@@ -134,6 +146,9 @@ def _flap(
     if far and rebooted(fabric, far[0], span, rules):
         return
     other = _at(drops, far, span) if far else None
+    reasons = [told for end in (near, far) if end and (told := _reason(fabric, end, span))]
+    if any(told["code"] in _COMMANDED for told in reasons):
+        return
     age = _age(fabric, near, row["end"])
     if age is not None and row["end"] - age < row["start"]:
         return
@@ -151,8 +166,25 @@ def _flap(
         seconds=None,
         how="counters",
         agreed=bool(agreed),
-        what=f"went down {row['count']} time(s) between two readings",
+        what="; ".join(
+            [
+                f"went down {row['count']} time(s) between two readings",
+                *(f"{told['host']} says: {told['message']}" for told in reasons),
+            ]
+        ),
     )
+
+
+def _reason(fabric: Fabric, end: End, span: tuple[datetime, datetime]) -> dict[str, Any] | None:
+    """Return what a port says of its last link-down, if it says so for the first time now."""
+    told = fabric.events.filter(
+        pl.col("kind") == "link_down_cause",
+        pl.col("host") == end[0],
+        pl.col("device") == end[1],
+        pl.col("time").is_between(*span, closed="right"),
+    )
+    rows = told.tail(1).to_dicts()
+    return rows[0] if rows else None
 
 
 def _at(drops: pl.DataFrame, end: End, span: tuple[datetime, datetime]) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.fabric import Fabric
-from detectors.flap_counts import Flap, FlapRules, rebooted
+from detectors.flap_counts import MANAGEMENT, Flap, FlapRules, rebooted
 from detectors.link_words import End, far_end
 
 _MOVES: Final = ("link_down", "link_up")
@@ -76,7 +76,7 @@ def _outages(
     port = ["host", "device"]
     kind = pl.col("kind")
     moves = (
-        fabric.events.filter(kind.is_in(_MOVES))
+        fabric.events.filter(kind.is_in(_MOVES), ~pl.col("device").str.contains(MANAGEMENT))
         .drop_nulls([*port, "time"])
         .sort(*port, "time", "position", "kind", nulls_last=True)
         .filter((kind != kind.shift(1).over(port)).fill_null(value=True))

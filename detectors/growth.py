@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from detectors.counters import PORT_KINDS
+from detectors.counters import BUNDLE, PORT_KINDS
 
 GROWTH: Final = schema_of(
     {
@@ -67,8 +67,9 @@ def port_growth(
     """Return the growth of ports' counters.
 
     Args:
-        intervals: `INTERVALS`; what is not known (a reset, a counter at its top), what lies over a
-            gap and what is settling tells nothing.
+        intervals: `INTERVALS`; what is not known (a reset), what lies over a gap and what is
+            settling tells nothing, and a bundle nothing beside its members. A counter that came
+            to its top grew by at least what was left; afterwards it tells nothing.
         signals: The counters wanted.
         bin_seconds: Width of a bin; bins start at multiples of it.
 
@@ -76,7 +77,10 @@ def port_growth(
         `GROWTH`, by port, signal and bin.
     """
     width = int(bin_seconds * 1e6)
-    grown = pl.col("delta")
+    least = pl.when(pl.col("saturated"), ~pl.col("reset"), pl.col("min_delta") > 0).then(
+        "min_delta"
+    )
+    grown = pl.coalesce("delta", least)
     parts = (
         intervals.lazy()
         .filter(
@@ -85,6 +89,7 @@ def port_growth(
             grown.is_not_null(),
             pl.col("near"),
             ~pl.col("settling"),
+            ~pl.col("device").str.contains(BUNDLE),
         )
         .with_columns(bin=(pl.col("end").cast(pl.Int64) // width * width).cast(TIME))
         .group_by(*PORT, "device", "signal", "bin")

@@ -25,6 +25,7 @@ from detectors.links import LinkParams, find_link_faults
 from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.travelled_errors import TravelledParams, find_travelled_errors
 from detectors.unready_hosts import UnreadyParams, find_unready_hosts
@@ -236,17 +237,88 @@ def test_settling(quiet: dict[str, Any]) -> None:
         pytest.param({"events": [event(10.5, "n01 a", "counters_cleared")]}, id="a log says so"),
         pytest.param({"events": [event(10.5, "n01", "counters_cleared")]}, id="of a whole host"),
         pytest.param(
+            {"cleared": [(START + timedelta(seconds=630)).timestamp()] * 21}, id="the port's stamp"
+        ),
+        pytest.param({"began": [5.0] * 11 + [9.0] * 10}, id="the agent's discontinuity time"),
+        pytest.param(
             {"age": [None] * 11 + [30.0 + 60 * tick for tick in range(10)]}, id="the port's age"
         ),
     ],
 )
 def test_cleared_counters(clear: dict[str, Any]) -> None:
     """An interval in which somebody cleared counters has no known growth, however they stand."""
-    ages = [gauge("n01 a", "seconds_since_clear", clear["age"])] if "age" in clear else []
+    names = {
+        "age": "seconds_since_clear",
+        "cleared": "counters_cleared_seconds",
+        "began": "counters_began_uptime_seconds",
+    }
+    ages = [gauge("n01 a", name, clear[key]) for key, name in names.items() if key in clear]
     known = fabric(counter("n01 a", SYMBOLS, 1), *ages, events=clear.get("events", ()))
     doubtful = known.intervals.filter("reset")
 
     assert doubtful.select("start", "delta", "min_delta").rows() == [(at(10), None, 1.0)]
+
+
+def test_uptime() -> None:
+    """An agent that is up for less than the last interval has begun anew."""
+    up = gauge("leaf-1 1", "uptime_seconds", [9000.0, 9060.0, 30.0, 90.0])
+    node = up.with_columns(device_kind=pl.lit("node"), device=pl.lit(None, pl.String))
+    known = fabric(counter("leaf-1 17", SYMBOLS, 1, 3), node)
+
+    assert known.intervals["reset"].to_list() == [False, True, False]
+    assert known.intervals["settling"].to_list() == [False, True, True]
+
+
+def test_counter_that_came_to_its_top() -> None:
+    """A dirty link that filled its counter in between is still dirty."""
+    full = gauge("n01 a", SYMBOLS, [60000, None, None, None]).with_columns(
+        reason=pl.when(pl.col("value").is_null()).then(pl.lit("saturated")),
+        wraps_at=pl.lit(float("inf")),
+    )
+    verdict = one(find_link_faults(fabric(full), LinkParams()))
+
+    assert words(verdict).startswith("symbol_errors_total +5535 in 1 min")
+
+
+def test_logged_deltas() -> None:
+    """Growth that a subnet manager logs sweep by sweep is growth."""
+    sweeps = [
+        event(
+            minute,
+            "leaf-1 17",
+            "counter_delta",
+            code=SYMBOLS,
+            attributes=[{"key": "delta", "value": "40"}],
+        )
+        for minute in (3, 6, 9, 12)
+    ]
+    verdict = one(find_link_faults(fabric(events=sweeps, links=[CABLE]), LinkParams()))
+
+    assert (verdict.cause, verdict.subject.port) == ("dirty", "17")
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        pytest.param("link_bad_signal", ("link_fault", "bad_signal"), id="bad signal"),
+        pytest.param("link_training_failed", ("config_drift", "link_settings"), id="no training"),
+        pytest.param("module_too_hot", ("link_fault", "module_heat"), id="heat"),
+    ],
+)
+def test_status(kind: str, expected: tuple[str, str]) -> None:
+    """What a port says of its own link is said once, of the link."""
+    told = [event(1, "leaf-1 17", kind), event(2, "leaf-1 17", kind, message="again")]
+    verdict = one(find_status_faults(fabric(events=told, links=[CABLE])))
+
+    assert (verdict.kind, verdict.cause) == expected
+    assert verdict.subject.link == "leaf-1:17 - n01:mlx5_0"
+
+
+def test_bundle_is_not_its_members() -> None:
+    """A bundle's counters accuse nobody beside its members'."""
+    known = fabric(*(counter(f"leaf-1 {port}", SYMBOLS, 30) for port in ("PortChannel1", "17")))
+
+    assert one(find_link_faults(known, LinkParams())).subject.port == "17"
 
 
 def stopped(name: str, signal: str, share: float, minutes: int = 20) -> pl.LazyFrame:
@@ -827,6 +899,19 @@ def dropped(name: str, counts: Sequence[float]) -> pl.LazyFrame:
             [],
             id="the far host boots",
         ),
+        pytest.param(
+            [dropped("leaf-1 17", [3, 3, 4])],
+            [event(1.5, "leaf-1 17", "link_down_cause", code="23", message="cable unplugged")],
+            [],
+            id="somebody pulled the cable",
+        ),
+        pytest.param(
+            [dropped("leaf-1 17", [3, 3, 4])],
+            [event(1.5, "leaf-1 17", "link_down_cause", code="2", message="blame Local_phy")],
+            [("flap", "low")],
+            id="a port that blames its signal",
+        ),
+        pytest.param([dropped("n01 eno1", [8, 8, 9])], [], [], id="a NIC for management"),
         pytest.param(
             [dropped("leaf-1 17", [3, 5, 5]), dropped("n01 mlx5_0", [8, 10, 10])],
             [],
