@@ -15,6 +15,9 @@ from collectors.sniffing import ReadOptions
 
 HOST_NAME: Final = r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*-?(?<!\d)(\d+)"
 
+MIN_PLAIN_DIGITS: Final = 3
+"""Digits that make a single word a host's name rather than a number of files."""
+
 NO_HOST: Final = (
     r"(?:slurm|job|log|run|rank|step|task|attempt|worker|output|train|default|trace|dump|page"
     r"|scrape|metrics?|case|part|day|date|eth|mlx|ib|gpu|port|swp|ethernet)[-_]?\d.*"
@@ -54,13 +57,16 @@ def taken_on(source: str, options: ReadOptions, min_digits: int = 2) -> str | No
         source: The file's name with its folders; the innermost part that looks like a host's name
             counts: words with dashes between and a number at the end.
         options: `host` wins.
-        min_digits: Digits that the number has; more where files are called `exp12` as well.
+        min_digits: Digits that the number has; more where files are called `exp12` as well. A
+            file's own name without a dash needs `MIN_PLAIN_DIGITS`: `q32.csv` is of no host q32.
     """
     if options.host is not None:
         return options.host.strip().lower()
-    for part in reversed(PurePosixPath(source.lower()).parts):
+    *folders, name = PurePosixPath(source.lower()).parts or ("",)
+    for part in (name, *reversed(folders)):
         stem = part.split(".")[0]
         named = re.fullmatch(HOST_NAME, stem)
-        if named and len(named[1]) >= min_digits and not re.fullmatch(NO_HOST, stem):
+        least = MIN_PLAIN_DIGITS if part == name and "-" not in stem else min_digits
+        if named and len(named[1]) >= least and not re.fullmatch(NO_HOST, stem):
             return stem
     return None

@@ -42,6 +42,8 @@ def test_the_caller_knows_best_when() -> None:
         pytest.param("drop/HX8-017.log", "hx8-017", id="the file, in lower case"),
         pytest.param("leaf-r3-02/rank12.txt", "leaf-r3-02", id="a rank is no host"),
         pytest.param("run12/mlx5_4.txt", None, id="a run or a device is no host"),
+        pytest.param("drop/q32.csv", None, id="a short word with a number is no host"),
+        pytest.param("drop/node017.csv", "node017", id="one with three digits is"),
     ],
 )
 def test_taken_on(name: str, expected: str | None) -> None:
