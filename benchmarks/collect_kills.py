@@ -1,7 +1,8 @@
 """Kill the collector 200 times while it pulls a real Prometheus, and count every sample after it.
 
-Run by hand: `python -m benchmarks.collect_kills [KILLS]`; it needs `prometheus` and `promtool`. A
-store is filled until it is whole, then the next is begun, until there were enough kills.
+Run by hand: `python -m benchmarks.collect_kills [KILLS [SEED]]`; it needs `prometheus` and
+`promtool`. A store is filled until it is whole, then the next is begun, until there were enough
+kills.
 """
 
 import random
@@ -29,11 +30,14 @@ STEP_SECONDS = 15
 HOSTS, GPUS = 4, 8
 METRICS = ("DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_SM_CLOCK")
 LINES = 2_000
-MAX_FILES = 80
+MAX_FILES = 16
 """A collector is killed when the store has got up to so many files more: the machine's speed does
 not matter, and each kind of moment gets its turn."""
 
 MAX_DELAY_SECONDS = 0.05
+
+COLLECT = "import typer; from paceline.commands.collect import collect_command as c; typer.run(c)"
+"""The command by itself: `paceline` loads all commands, which takes longer than a window."""
 SPAN = ("--since", "2026-01-05T00:00:00", "--until", f"2026-01-05T{HOURS:02d}:00:00")
 
 
@@ -120,14 +124,14 @@ def check(root: Path, figures: Figures) -> None:
     figures.twice += steps.filter(pl.col("len") > 1).height
 
 
-def kill_often(kills: int, folder: Path, url: str) -> Figures:
+def kill_often(kills: int, seed: int, folder: Path, url: str) -> Figures:
     """Fill store after store, killing the collector at random moments."""
-    draw, figures = random.Random(17), Figures()  # noqa: S311 -- moments are no secret
+    draw, figures = random.Random(seed), Figures()  # noqa: S311 -- moments are no secret
     source = folder / "train.log"
     source.write_text(log(), encoding="utf-8")
     while figures.kills < kills or figures.stores == 0:
         root = folder / f"store-{figures.stores}"
-        command = [sys.executable, "-m", "paceline", "collect", str(source), "--store", str(root)]
+        command = [sys.executable, "-c", COLLECT, str(source), "--store", str(root)]
         command += ["--prometheus", url, *SPAN, "--window", "2m"]
         is_whole = False
         while not is_whole:
@@ -135,6 +139,8 @@ def kill_often(kills: int, folder: Path, url: str) -> Figures:
             delay = draw.uniform(0, MAX_DELAY_SECONDS)
             is_whole = fill(command, root, None if figures.kills >= kills else limit, delay)
             figures.kills += not is_whole
+            if not is_whole and figures.kills % 25 == 0:
+                print(f"{figures.kills} kills", flush=True)
         check(root, figures)
         shutil.rmtree(root)
     return figures
@@ -164,16 +170,16 @@ def fill(command: list[str], root: Path, limit: int | None, delay_seconds: float
     return collector.returncode == 0
 
 
-def main(kills: int) -> None:
+def main(kills: int = 200, seed: int = 17) -> None:
     """Print the figures, and fail if a row was lost or stored twice."""
     with tempfile.TemporaryDirectory() as name:
         folder, began = Path(name), time.monotonic()
         with prometheus(folder) as url:
-            figures = kill_often(kills, folder, url)
+            figures = kill_often(kills, seed, folder, url)
     lasted = time.monotonic() - began
     print(f"MEASURED {figures}, {lasted:.0f} s")
     assert (figures.lost, figures.twice) == (0, 0)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(*(int(argument) for argument in sys.argv[1:3]))

@@ -1,5 +1,6 @@
 """Collect into a store, once or for ever: files as they grow, a Prometheus window by window."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from collectors.store_commits import StoreBusyError, StoreWriteError
 from paceline.progress import Say
 from paceline.sources import NoSuchPathError, SourceFile, find_files
 from paceline.stopping import Stop
+
+_LOG: Final = logging.getLogger("paceline")
 
 PASSING: Final = (
     UnreachablePrometheusError,
@@ -101,10 +104,13 @@ class Collector:
             try:
                 if self._take_file(file, entries):
                     entries = read_entries(self.store)
-            except StoreWriteError:
+            except PASSING:
                 raise
             except OSError as error:
                 self.collected.problems[f"{file.name}: {error.strerror or error}"] = None
+            except Exception as error:  # noqa: BLE001 -- one file must not keep out the others
+                _LOG.warning("cannot read %s: %r", file.path, error)
+                self.collected.problems[f"{file.name}: {type(error).__name__}: {error}"] = None
             say(file.name, done, len(files))
 
     def _take_file(self, file: SourceFile, entries: Sequence[Entry]) -> bool:

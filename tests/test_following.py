@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from collectors.file_ledger import CollectedFile, Entry
 from collectors.file_parts import FileReader
 from collectors.file_turns import turn_for_files
 from collectors.prometheus import PrometheusServer
@@ -93,6 +94,27 @@ def test_failed_rounds_wait_longer(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert dict(one.collected.added) == {"steps": 1}
     assert all(line.endswith("trying again") for line in caplog.messages)
     assert len(caplog.messages) == 6
+
+
+def test_a_reader_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file that a reader fails on is a problem with its name; the other files are stored."""
+    one = collector(tmp_path, Stop())
+    (tmp_path / "logs" / "bad.log").write_text(LINE)
+    read = FileReader.collect
+
+    def collect(self: FileReader, file: CollectedFile, entries: list[Entry]) -> object:
+        if file.stem == "bad":
+            raise KeyError("step")
+        return read(self, file, entries)
+
+    monkeypatch.setattr(FileReader, "collect", collect)
+
+    assert collect_once(one, PACE) is None
+    assert list(one.collected.problems) == ["logs/bad.log: KeyError: 'step'"]
+    assert dict(one.collected.added) == {"steps": 1}
+    assert len(caplog.messages) == 1
 
 
 def test_stopped_while_it_runs(tmp_path: Path) -> None:
