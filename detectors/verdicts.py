@@ -93,6 +93,8 @@ class Subject:
             name = f"worker {self.worker}"
         if name is None and self.pp is not None:
             name = f"stage {self.pp}"
+        if name is None and self.switch:
+            name = f"port {self.port} of {self.switch}" if self.port else f"switch {self.switch}"
         return name or self.group or (f"run {self.run}" if self.run else "unnamed")
 
 

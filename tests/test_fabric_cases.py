@@ -93,9 +93,7 @@ def said(verdicts: Sequence[Verdict]) -> list[tuple[str, str, str | None]]:
     return [
         (
             one.kind,
-            " ".join(str(part) for part in (one.subject.switch, one.subject.port) if part)
-            if one.subject.switch and not one.subject.link and not one.subject.host
-            else one.subject.phrase(),
+            one.subject.phrase(),
             one.cause,
         )
         for one in verdicts
@@ -415,7 +413,7 @@ def test_port_without_counters() -> None:
     up = port("leaf-r3-02 Ethernet72", "link_up", [1, 1])
     (verdict,) = judge(up, *blank("leaf-r3-02 Ethernet72"), *others)
 
-    assert said([verdict]) == [("unknown", "leaf-r3-02 Ethernet72", "no_counters")]
+    assert said([verdict]) == [("unknown", "port Ethernet72 of leaf-r3-02", "no_counters")]
     assert "(not_supported): that is not 0 errors" in words(verdict)
 
 
@@ -480,9 +478,9 @@ def test_incast_without_headroom() -> None:
     verdicts = judge(*INCAST, *FULL_EGRESS, *headroom(0))
 
     assert said(verdicts) == [
-        ("congestion", "leaf-r3-02 Ethernet8", "incast"),
-        ("config_drift", "leaf-r3-02 Ethernet20", "headroom"),
-        ("config_drift", "leaf-r3-02 Ethernet36", "headroom"),
+        ("congestion", "port Ethernet8 of leaf-r3-02", "incast"),
+        ("config_drift", "port Ethernet20 of leaf-r3-02", "headroom"),
+        ("config_drift", "port Ethernet36 of leaf-r3-02", "headroom"),
     ]
     assert "egress Ethernet8 is 100% full" in words(verdicts[0])
 
@@ -490,7 +488,7 @@ def test_incast_without_headroom() -> None:
 def test_incast_with_headroom() -> None:
     """With headroom in use the incast alone is told."""
     assert said(judge(*INCAST, *FULL_EGRESS, *headroom(90000))) == [
-        ("congestion", "leaf-r3-02 Ethernet8", "incast")
+        ("congestion", "port Ethernet8 of leaf-r3-02", "incast")
     ]
 
 

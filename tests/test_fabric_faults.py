@@ -187,7 +187,7 @@ def test_errors_of_a_whole_device(device: str, level: str, cause: str) -> None:
     verdict = one(find_link_faults(fabric(*sick, *well), LinkParams()))
 
     assert (verdict.level, verdict.cause, verdict.cleared) == (level, cause, None)
-    assert device in {verdict.subject.switch, verdict.subject.host}
+    assert verdict.subject.phrase() == ("switch leaf-1" if cause == "switch" else "n01")
     assert "6 ports count errors of the line at once: 0, 1, 2, 3, 4, 5" in words(verdict)
 
 
