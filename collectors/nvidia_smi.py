@@ -3,7 +3,6 @@
 Source: nvidia-smi manual. Whatever the form, sentences about lost GPUs may stand between its rows.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,7 @@ from collectors.gpu_tables import warnings_of
 from collectors.plain_lines import account, plain_lines
 from collectors.readings import Reading, join_readings, reading_of
 from collectors.smi_monitors import MONITOR_HEADER, read_monitors
-from collectors.smi_queries import is_header, read_queries
+from collectors.smi_queries import HEADER_LINE, is_header, read_queries
 from collectors.smi_reports import REPORT_TITLE, read_reports
 from collectors.smi_rows import SmiPart
 from collectors.smi_sentences import SENTENCE, sentence_events
@@ -35,8 +34,8 @@ UNREAD: Final = "this form of nvidia-smi is for people: use --query-gpu with --f
 
 def wants_nvidia_smi(head: Head) -> float:
     """Return how sure it is that a file is nvidia-smi's output, and not a log that holds some."""
-    lines = head.lines[:_JUDGED_LINES]
-    if head.is_binary or not lines:
+    lines = head.column.head(_JUDGED_LINES)
+    if head.is_binary or lines.is_empty():
         return 0.0
     if _XML_TITLE in head.text[:2000]:
         return 0.9
@@ -46,23 +45,23 @@ def wants_nvidia_smi(head: Head) -> float:
     return 0.95 if _share(lines, form) >= 0.5 else 0.0  # noqa: PLR2004 -- half: most are ours
 
 
-def _form(lines: tuple[str, ...]) -> str | None:
+def _form(lines: pl.Series) -> str | None:
     """Return a pattern of the lines of the form that a head's title or header tells."""
-    if any(re.match(_SUMMARY_TITLE, line) for line in lines):
+    if lines.str.contains(_SUMMARY_TITLE).any():
         return _SUMMARY
-    if any(re.search(REPORT_TITLE, line) for line in lines):
+    if lines.str.contains(REPORT_TITLE).any():
         return r".* : |^ *[A-Z][^:]*$|" + REPORT_TITLE
-    if any(re.match(MONITOR_HEADER, line) for line in lines):
+    if lines.str.contains(MONITOR_HEADER).any():
         return r"^#|^\s*[\d-]"
-    headers = [line for line in lines if is_header(line)]
+    named = lines.filter(lines.str.strip_chars().str.contains(HEADER_LINE))
+    headers = [line for line in named.to_list() if is_header(line)]
     return None if not headers else rf"^[^,]*(?:,[^,]*){{{headers[0].count(',')},}}$"
 
 
-def _share(lines: tuple[str, ...], pattern: str) -> float:
+def _share(lines: pl.Series, pattern: str) -> float:
     """Return the share of lines that fit a pattern or are a sentence."""
-    return sum(1 for line in lines if re.search(pattern, line) or re.search(SENTENCE, line)) / len(
-        lines
-    )
+    fits = lines.str.contains(pattern) | lines.str.contains(SENTENCE)
+    return int(fits.sum()) / len(lines)
 
 
 def read_nvidia_smi(path: Path, source: str, options: ReadOptions) -> Reading:

@@ -4,9 +4,7 @@ SONiC tables, `ethtool -S`, `ethtool -m`, `rdma statistic`, mlxlink, `ibv_devinf
 in a module of its own. What no tool printed is a reject.
 """
 
-import re
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -65,20 +63,18 @@ _FIRST_LINES: Final = (
 
 _OWN_LINES: Final = (*_FIRST_LINES, SECTION, LINK, QUEUE_PAIR, HASH_COMMAND)
 
-_OWN_LINE: Final = re.compile(
-    "|".join(f"(?:{one})" for one in _OWN_LINES) + r"|^\s*(?:rx|tx)_\w+(?:\.nic)?: \d+$"
+_OWN_LINE: Final = "|".join(
+    f"(?:{one})" for one in (*_OWN_LINES, r"^\s*(?:rx|tx)_\w+(?:\.nic)?: \d+$")
 )
 
-_TABLE_HEAD: Final = re.compile(TABLE_HEAD)
-_RULE: Final = re.compile(RULE)
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_COLOUR: Final = r"\x1b\[[0-9;]*m"
 
 _MAX_SNIFFED_CHARACTERS: Final = 400
 
 
 def wants_port_captures(head: Head) -> float:
     """Return how sure it is that a file holds outputs of these tools: by their share in it."""
-    if head.is_binary or not _has_own_line(head.lines):
+    if head.is_binary or not _has_own_line(head):
         return 0.0
     reading = _read(head.data, "", ReadOptions())
     lost = reading.rejects.filter(~pl.col("reason").is_in([UNKNOWN, OF_QUEUE_PAIR]))
@@ -87,12 +83,11 @@ def wants_port_captures(head: Head) -> float:
     return 0.85 if known > 0 and known >= MIN_KNOWN_SHARE * (known + unknown) else 0.0
 
 
-def _has_own_line(lines: tuple[str, ...]) -> bool:
+def _has_own_line(head: Head) -> bool:
     """Return whether a line begins one of these outputs, or a table stands on a rule."""
-    plain = [_COLOUR.sub("", line[:_MAX_SNIFFED_CHARACTERS]) for line in lines]
-    return any(_OWN_LINE.search(line) for line in plain) or any(
-        _TABLE_HEAD.match(one) and _RULE.match(two) for one, two in pairwise(plain)
-    )
+    column = head.column.str.head(_MAX_SNIFFED_CHARACTERS).str.replace_all(_COLOUR, "")
+    stands = column.str.contains(TABLE_HEAD) & column.shift(-1).str.contains(RULE)
+    return bool(column.str.contains(_OWN_LINE).any() or stands.any())
 
 
 def read_port_captures(path: Path, source: str, options: ReadOptions) -> Reading:

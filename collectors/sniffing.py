@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+import polars as pl
+
 from collectors.readings import Reading
 
 HEAD_BYTES: Final = 65_536
@@ -41,6 +43,15 @@ class Head:
     def lines(self) -> tuple[str, ...]:
         """Return the head's non-empty lines; the last one may be cut."""
         return tuple(line for line in self.text.splitlines() if line.strip())
+
+    @cached_property
+    def column(self) -> pl.Series:
+        """Return the lines as a column: a pattern over all of them costs what one line costs."""
+        return pl.Series("line", self.lines, dtype=pl.String)
+
+    def has_line(self, pattern: str, max_lines: int | None = None) -> bool:
+        """Return whether one of the first lines holds a pattern (of Polars' kind)."""
+        return bool(self.column.head(max_lines or self.column.len()).str.contains(pattern).any())
 
     @cached_property
     def is_binary(self) -> bool:

@@ -50,13 +50,14 @@ LEVELS: Final = ("state", "phys_state", "rate", "lifespan", "hca_type", "board_i
 
 def wants_sysfs_dump(head: Head) -> float:
     """Return how sure it is that a file is a dump of the kernel's InfiniBand files."""
-    lines = judged_lines(head)
-    paths = sum(1 for line in lines if re.search(_PATH, line))
+    lines = pl.Series(judged_lines(head), dtype=pl.String)
+    paths = int(lines.str.contains(_PATH).sum())
     if paths and paths * 2 >= _MIN_SHARE * len(lines):
         return 0.95
-    told = sum(1 for line in lines if re.match(_PAIRS, line) or re.match(_BARE, line))
-    named = sum(1 for line in lines if re.search(_KERNEL, line))
-    return 0.9 if named and told >= _MIN_SHARE * len(lines) else 0.0
+    if not lines.str.contains(_KERNEL).any():
+        return 0.0
+    told = int((lines.str.contains(_PAIRS) | lines.str.contains(_BARE)).sum())
+    return 0.9 if told >= _MIN_SHARE * len(lines) else 0.0
 
 
 def read_sysfs_dump(path: Path, source: str, options: ReadOptions) -> Reading:

@@ -22,12 +22,12 @@ from collectors.rdma_names import GID, LINK, LISTED, NETDEV, read_rdma_names
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 
-_STARTS: Final = re.compile(
-    "|".join(
-        f"(?:{re.sub(r'[?]P<[a-z]+>', '?:', one)})"
-        for one in (INTERFACE, KEY_VALUE, TABLE_HEAD, NETDEV, LINK, GID, LISTED)
-    ).replace("(?i)", "")
+_STARTS: Final = "|".join(
+    f"(?:{re.sub(r'[?]P<[a-z]+>', '?:', one)})"
+    for one in (INTERFACE, KEY_VALUE, TABLE_HEAD, NETDEV, LINK, GID, LISTED)
 )
+
+_JUDGED_LINES: Final = 300
 
 _READERS: Final[tuple[Callable[[pl.DataFrame], tuple[pl.DataFrame, pl.Series]], ...]] = (
     read_lldp_blocks,
@@ -43,7 +43,8 @@ def wants_topology(head: Head) -> float:
     """Return how sure it is that a file holds listings of neighbours or names of ports."""
     if head.is_binary:
         return 0.0
-    if not any(_STARTS.search(line.strip()) for line in head.lines[:300]):
+    lines = head.column.head(_JUDGED_LINES).str.strip_chars()
+    if not lines.str.contains(_STARTS).any():
         return 0.0
     reading = _read(head.data, "", ReadOptions(host="any"))
     return 0.93 if reading.lines_used >= MIN_KNOWN_SHARE * len(head.lines) else 0.3

@@ -24,7 +24,7 @@ HEAD = "timestamp,source_id,Node_GUID,node_description,Port_Number"
 def intervals(reading: Reading) -> pl.DataFrame:
     """Return what the counters of a reading did between its samples."""
     readings = port_readings(reading.samples.lazy())
-    return counter_intervals(readings, CounterParams()).collect()
+    return counter_intervals(readings, CounterParams())
 
 
 def grown(reading: Reading, signal: str) -> list[tuple[object, ...]]:
