@@ -120,11 +120,13 @@ def names_of(reading: Reading) -> pl.DataFrame:
     return pl.concat([*parts, aliases, *ports]).drop_nulls().unique().sort(NAMES.names())
 
 
-def implied_pairs(names: pl.DataFrame) -> pl.DataFrame:
+def implied_pairs(names: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     """Return `PAIRS` that follow from the forms of names which occur together on a host.
 
     Args:
         names: `NAMES`.
+        stated: `PAIRS` that sources state: a switch one of whose labels is told to be another than
+            its numbering would give it has a numbering of its own.
 
     Returns:
         `mlx5_4` with the only port of it that is known; `1/17/1` with `17/1`; a port number with
@@ -134,7 +136,12 @@ def implied_pairs(names: pl.DataFrame) -> pl.DataFrame:
     ports = names.filter(pl.col("family") == "port").with_columns(
         kind=name_kind(pl.col("name"), pl.col("family"))
     )
-    rules = [_only_ports(ports), _short_labels(ports), _numbers(ports), _short_interfaces(ports)]
+    rules = [
+        _only_ports(ports),
+        _short_labels(ports),
+        _numbers(ports, stated),
+        _short_interfaces(ports),
+    ]
     family = pl.col("family")
     return (
         pl.concat(rules)
@@ -163,20 +170,37 @@ def _short_labels(ports: pl.DataFrame) -> pl.DataFrame:
     return ports.select("host", a=label, b="name").drop_nulls()
 
 
-def _numbers(ports: pl.DataFrame) -> pl.DataFrame:
+def _numbers(ports: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     """Return number and label of ports of switches that show labels of cage and side."""
     label = pl.col("name").str.extract(r"^(?:\d+/)?(\d+/\d+)$", 1)
     labelled = ports.with_columns(label=label).drop_nulls("label")
     is_cage = pl.col("label").str.contains(NUMBERED_LABEL)
     switches = labelled.group_by("host").agg(cages=is_cage.all()).filter("cages")
-    number = pl.col("name").cast(pl.Int64, strict=False)
-    label = pl.format("{}/{}", (number + 1) // 2, pl.when(number % 2 == 1).then(1).otherwise(2))
+    numbers = ports.filter(pl.col("kind") == "number")
     return (
-        ports.filter(pl.col("kind") == "number")
-        .join(switches, on="host", how="semi")
-        .filter(number > 0)
-        .select("host", a=label, b="name")
+        numbers.join(switches, on="host", how="semi")
+        .join(_otherwise(stated), on="host", how="anti")
+        .filter(pl.col("name").cast(pl.Int64, strict=False) > 0)
+        .select("host", a=_cage_label(pl.col("name")), b="name")
     )
+
+
+def _cage_label(number: pl.Expr) -> pl.Expr:
+    """Return the label of cage and side that a port number has on Quantum-2."""
+    count = number.cast(pl.Int64, strict=False)
+    return pl.format("{}/{}", (count + 1) // 2, pl.when(count % 2 == 1).then(1).otherwise(2))
+
+
+def _otherwise(stated: pl.DataFrame) -> pl.DataFrame:
+    """Return the hosts whose ports are told to have other labels than their numbers give."""
+    ends = [
+        stated.filter(pl.col(f"{one}_kind") == "number").select(
+            "host", number=one, label=pl.col(two).str.extract(r"^(?:\d+/)?(\d+/\d+)$", 1)
+        )
+        for one, two in (("a", "b"), ("b", "a"))
+    ]
+    differs = pl.col("label") != _cage_label(pl.col("number"))
+    return pl.concat(ends).filter(differs).select("host").unique()
 
 
 def _short_interfaces(ports: pl.DataFrame) -> pl.DataFrame:

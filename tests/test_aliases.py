@@ -176,6 +176,17 @@ def test_ports(names: list[str], expected: list[str]) -> None:
     assert resolved(aliases(), *((0, "switch_port", name) for name in names)) == expected
 
 
+def test_numbering_of_its_own() -> None:
+    """A switch that states another label for one port is not numbered as others are."""
+    stated = aliases((None, "h1", "switch_port", "18", "label", "18/2"))
+    ports = [(0, "switch_port", name) for name in ("18", "33", "17/1")]
+
+    whole = resolve_devices(reading_of(aliases=stated, samples=samples(*ports)))
+
+    assert whole.samples["device"].to_list() == ["18/2", "33", "17/1"]
+    assert told(whole) == []
+
+
 def told(reading: Reading) -> list[tuple[Any, ...]]:
     """The conflicts in a reading: seconds, host, device kind, device, sides."""
     rows = reading.events.filter(pl.col("code") == CONFLICT_CODE)
