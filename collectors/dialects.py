@@ -35,7 +35,10 @@ from collectors.port_documents import read_port_documents, wants_port_documents
 from collectors.query_errors import read_query_errors, wants_query_errors
 from collectors.readings import Reading, reject_file
 from collectors.sacct import read_sacct, wants_sacct
+from collectors.scontrol import read_scontrol, wants_scontrol
 from collectors.scrape_archives import stream_exposition
+from collectors.slurm_documents import read_slurm_documents, wants_slurm_documents
+from collectors.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.step_records import read_step_records, wants_step_records
 from collectors.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
@@ -81,6 +84,9 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="infiniband files", wants=wants_sysfs_dump, read=read_sysfs_dump),
     Dialect(name="influx lines", wants=wants_influx_lines, read=read_influx_lines),
     Dialect(name="link monitor", wants=wants_link_monitor, read=read_logs),
+    Dialect(name="slurm document", wants=wants_slurm_documents, read=read_slurm_documents),
+    Dialect(name="scontrol", wants=wants_scontrol, read=read_scontrol),
+    Dialect(name="slurm list", wants=wants_slurm_listings, read=read_slurm_listings),
     Dialect(name="slurm accounts", wants=wants_sacct, read=read_sacct),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )

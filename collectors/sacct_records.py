@@ -159,7 +159,7 @@ def _owners(torn: pl.DataFrame, whole: pl.Series, layout: Layout) -> pl.Series:
         elif is_open:
             cells += count - 1
         else:
-            first, cells = owners[before] if before in owners else before, width
+            first, cells = owners.get(before, before), width
         owners[line] = first
     return pl.Series("record", list(owners.values()), dtype=pl.Int64)
 

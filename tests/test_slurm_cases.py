@@ -114,3 +114,37 @@ def test_an_end_never_comes_before_its_start(read: Read) -> None:
 """
     jobs = read(text, time_zone="Europe/Berlin").jobs
     assert jobs["end"].to_list() == [at(2026, 10, 25, 1, 10)]
+
+
+NODE = """NodeName=hx8-044 Arch=x86_64 CPULoad=N/A
+   OS=Linux 6.8.0-45-generic #45-Ubuntu SMP PREEMPT_DYNAMIC
+   Gres=gpu:h100:8(S:0-1) State=IDLE+DRAIN+NOT_RESPONDING ThreadsPerCore=2
+   BootTime=None LastBusyTime=Unknown
+   Extra={"probe":"2026-01-05 04:00","State=IDLE":"x"}
+   Reason=xid 79 on gpu=6 host=bad [root@2026-01-05T04:05:00]
+"""
+
+
+def test_words_in_free_texts_are_no_keys(read: Read) -> None:
+    """A reason and an extra text own their lines: what looks like keys in them is none."""
+    reading = read(NODE)
+
+    (event,) = reading.events.select("time", "host", "code", "message", "attributes").rows()
+    *told, pairs = event
+    assert (told, {pair["key"]: pair["value"] for pair in pairs}) == (
+        [
+            at(2026, 1, 5, 4, 5),
+            "hx8-044",
+            "IDLE+DRAIN+NOT_RESPONDING",
+            "xid 79 on gpu=6 host=bad",
+        ],
+        {
+            "base": "IDLE",
+            "flags": "DRAIN+NOT_RESPONDING",
+            "unusable": "true",
+            "reason_user": "root",
+            "reason_time": "2026-01-05T04:05:00Z",
+            "gpus": "8",
+            "extra": '{"probe":"2026-01-05 04:00","State=IDLE":"x"}',
+        },
+    )
