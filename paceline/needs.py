@@ -225,6 +225,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "what a switch itself says of its ports is not heard",
     ),
     Need(
+        "status faults",
+        "what ports say of their own links",
+        "events",
+        ("link_bad_signal", "link_training_failed", "link_negotiation_failed", "module_alarm"),
+        "a link that never comes up shows only as missing",
+    ),
+    Need(
         "collectors",
         "reports of exporters on themselves",
         "events",

@@ -23,7 +23,13 @@ PULL = (
     "paceline analyze logs/ --prometheus http://localhost:9090 "
     "--start 2026-01-05T00:00:00 --end 2026-01-05T02:00:00"
 )
+FOLLOW = (
+    "paceline collect logs/ --prometheus http://localhost:9090 --since 2026-01-05T00:00:00 "
+    "--store store/ --follow"
+)
 NOT_RUN = {
+    FOLLOW: "goes on until a signal: the tests of the command send one",
+    "paceline doctor --prometheus http://localhost:9090": "its own tests ask a real server",
     "paceline demo": "simulates the full cluster: `test_demo_transcript` runs it once",
     PULL: "needs a server with the same history: a test of the command line fills a real one",
     "python -m pytest -q tests/test_cli.py": "the tests do not run themselves",
