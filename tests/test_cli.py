@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,27 @@ def test_mixed_folder(tmp_path: Path, throttled: Path) -> None:
             id="an unknown zone is refused",
         ),
         pytest.param(
+            ["analyze", ".", "--boot", "yesterday"],
+            2,
+            "--boot 'yesterday' is no time; give one such as 2026-01-05T04:00Z",
+            id="a start that is no time is refused",
+        ),
+        pytest.param(
+            ["analyze", ".", "--taken", "04:00"],
+            2,
+            "--taken '04:00' is no time",
+            id="a time without its day is refused",
+        ),
+        pytest.param(
+            ["analyze", ".", "--host", " "], 2, "is no name of a host", id="a blank host is refused"
+        ),
+        pytest.param(
+            ["analyze", ".", "--xid-table", "/nowhere/xids.toml"],
+            2,
+            "--xid-table /nowhere/xids.toml cannot be read: No such file",
+            id="a table of Xids that is not there is refused",
+        ),
+        pytest.param(
             ["analyze", ".", "--prometheus", "http://x"],
             2,
             "needs --start and --end",
@@ -137,6 +159,28 @@ def test_refusals(arguments: list[str], code: int, says: str) -> None:
         True,
         False,
     )
+
+
+def test_what_files_cannot_say(tmp_path: Path) -> None:
+    """Options tell the host and start of a kernel log, and what its Xids mean."""
+    line = "[ 60.000000] NVRM: Xid (PCI:0000:9b:00): 43, pid=7, name=py, Ch 00000012"
+    (tmp_path / "dmesg.txt").write_text(f"{line}\n", encoding="utf-8")
+    table = resources.files("collectors").joinpath("xid_table.toml").read_text(encoding="utf-8")
+    own = tmp_path / ".own.toml"
+    own.write_text(table, encoding="utf-8")
+
+    said = ("--boot", "2026-01-05T05:00:00+01:00", "--host", "hx8-017", "--xid-table", own)
+    spans = answer(tmp_path, *said)["coverage"]["spans"]
+
+    assert spans == {"events": ["2026-01-05T04:01:00Z", "2026-01-05T04:01:00Z"]}
+
+
+def test_xid_table_that_is_none(tmp_path: Path) -> None:
+    """A file that is no table of Xids is refused with what it lacks."""
+    (tmp_path / "own.toml").write_text("[classes]\n", encoding="utf-8")
+    result = call("analyze", tmp_path, "--xid-table", tmp_path / "own.toml")
+
+    assert (result.exit_code, "lacks severities" in result.output) == (2, True)
 
 
 def test_unreadable_folder(tmp_path: Path) -> None:

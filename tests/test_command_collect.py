@@ -123,6 +123,9 @@ def test_a_store_below_the_folder_is_left_out(logs: Path) -> None:
             ["--prometheus", NOBODY, "--match", "a-b=c"], "no label name", 2, id="no label name"
         ),
         pytest.param([".", "--time-zone", "Mars"], "no time zone", 2, id="no time zone"),
+        pytest.param([".", "--boot", "soon"], "--boot 'soon' is no time", 2, id="no start"),
+        pytest.param([".", "--host", ""], "is no name of a host", 2, id="no host"),
+        pytest.param([".", "--xid-table", "x"], "cannot be read", 2, id="no table of Xids"),
         pytest.param(
             [".", "--since", "2026-01-05", "--until", "2026-01-05"],
             "--until must be after",

@@ -14,7 +14,20 @@ from collectors.store import is_store
 from collectors.store_migrations import NewerStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
-from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
+from paceline.commands.arguments import (
+    BootOption,
+    Format,
+    HostOption,
+    TakenOption,
+    XidTableOption,
+    host_name,
+    moment,
+    refused,
+    server_address,
+    utc,
+    xid_table_file,
+    zone_name,
+)
 from paceline.output import analysis_bytes, analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
@@ -39,6 +52,10 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
     year: Annotated[
         int | None, typer.Option(help="Year of stamps that carry none; default: that of the data.")
     ] = None,
+    host: HostOption = None,
+    taken: TakenOption = None,
+    boot: BootOption = None,
+    xid_table: XidTableOption = None,
     prometheus: Annotated[
         str | None, typer.Option(metavar="URL", help="Pull device and fabric series from here too.")
     ] = None,
@@ -60,7 +77,14 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
     Exit 0: ran, with findings or without. 1: nothing could be read. 2: bad arguments. 3: --fail-on.
     """
     request = _request(prometheus, start, end)
-    options = ReadOptions(time_zone=zone_name(time_zone), year=year)
+    options = ReadOptions(
+        time_zone=zone_name(time_zone),
+        year=year,
+        host=host_name(host),
+        taken=moment("--taken", taken),
+        boot=moment("--boot", boot),
+        xid_table=xid_table_file(xid_table),
+    )
     kinds = _kinds(fail_on or [])
     reading = _read(
         paths, options, request, StoredSpan(start=start and utc(start), end=end and utc(end))

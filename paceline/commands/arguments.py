@@ -2,9 +2,29 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
+
+from collectors.xid_table import XidTableError, load_xid_table
+
+HostOption: TypeAlias = Annotated[
+    str | None, typer.Option("--host", metavar="NAME", help="Host of files that name none.")
+]
+TakenOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--taken", metavar="TIME", help="When files without stamps were taken, in UTC."),
+]
+BootOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--boot", metavar="TIME", help="When the host of kernel logs started, in UTC."),
+]
+XidTableOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--xid-table", metavar="FILE", help="What Xids mean, instead of our own table."),
+]
 
 
 class Format(StrEnum):
@@ -32,6 +52,36 @@ def zone_name(name: str) -> str:
 def utc(moment: datetime) -> datetime:
     """Return a time in UTC; one without a zone is in UTC already."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def moment(option: str, text: str | None) -> datetime | None:
+    """Return the time that an option gives, in UTC, or refuse it; null if it was not given."""
+    if text is None:
+        return None
+    try:
+        return utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise refused(
+            f"{option} '{text}' is no time; give one such as 2026-01-05T04:00Z"
+        ) from error
+
+
+def host_name(text: str | None) -> str | None:
+    """Return the host that an option names, or refuse it; null if it was not given."""
+    if text is not None and (not text.strip() or any(sign.isspace() for sign in text.strip())):
+        raise refused(f"--host '{text}' is no name of a host; give one such as --host hx8-017")
+    return text
+
+
+def xid_table_file(path: Path | None) -> Path | None:
+    """Return the path of a table of Xids, or refuse it; null if it was not given."""
+    try:
+        load_xid_table(path)
+    except OSError as error:
+        raise refused(f"--xid-table {path} cannot be read: {error.strerror}") from error
+    except (XidTableError, UnicodeDecodeError) as error:
+        raise refused(f"--xid-table: {error}") from error
+    return path
 
 
 def server_address(url: str) -> str:

@@ -15,7 +15,20 @@ from collectors.sniffing import ReadOptions
 from collectors.store import Store
 from collectors.store_migrations import NewerStoreError
 from paceline.collecting import PASSING, Collected, Collector
-from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
+from paceline.commands.arguments import (
+    BootOption,
+    Format,
+    HostOption,
+    TakenOption,
+    XidTableOption,
+    host_name,
+    moment,
+    refused,
+    server_address,
+    utc,
+    xid_table_file,
+    zone_name,
+)
 from paceline.durations import NoDurationError, duration_of
 from paceline.following import Pace, collect_once, follow_on
 from paceline.stopping import Stop, stop_on_signals
@@ -68,6 +81,10 @@ def collect_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
     ] = "UTC",
     year: Annotated[int | None, typer.Option(help="Year of stamps that carry none.")] = None,
+    host: HostOption = None,
+    taken: TakenOption = None,
+    boot: BootOption = None,
+    xid_table: XidTableOption = None,
     output: Annotated[
         Format, typer.Option("--format", help="Summary: text for people, json for machines.")
     ] = Format.TEXT,
@@ -86,7 +103,14 @@ def collect_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
     pace = Pace(every=_span("--every", every), keep=_span("--keep", keep) if keep else None)
     params = PullParams(window=_span("--window", window), late=_span("--late", late))
     source = _source(prometheus, _pairs("--match", match or []))
-    options = ReadOptions(time_zone=zone_name(time_zone), year=year)
+    options = ReadOptions(
+        time_zone=zone_name(time_zone),
+        year=year,
+        host=host_name(host),
+        taken=moment("--taken", taken),
+        boot=moment("--boot", boot),
+        xid_table=xid_table_file(xid_table),
+    )
     storage_options = _pairs("--storage-option", storage or [])
     with stop_on_signals() as stop:
         opened = _opened(store, storage_options)
