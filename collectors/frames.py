@@ -147,11 +147,11 @@ EVENTS: Final = schema_of(
         "position": pl.Int64,
     }
 )
-"""Something that happened. `kind` is ours (xid, sxid, link_down, link_up, net_error, oom,
-traceback, process_exit, checkpoint, evaluation, run_start, run_end, warning ...); `peer` is the
-other end where the source names one; `count` is how many equal lines it stands for and `last` the
-time of the last of them, null for one. `attributes` is what else the line says, by name (the pid,
-the link, the sub-code); null if nothing."""
+"""Something that happened. `kind` is ours: of jobs (run_start, restart, oom, traceback, job_step),
+GPUs (xid, sxid, gpu_lost, gpu_error, gpu_health, gpu_row_remap, gpu_recovery_action, ecc), hosts
+(boot, node_state, node_failure, pcie_error, memory_error), links (link_down, link_up), readers
+(collector_failed, warning), and more. `peer` is the other end, if named; `count` is how many equal
+lines it stands for, `last` the time of the last, null for one; `attributes` what else it says."""
 
 JOBS: Final = schema_of(
     {
