@@ -110,7 +110,7 @@ def plain_digits(text: pl.Expr) -> pl.Expr:
     """Return a message without what differs between reports of one fault.
 
     Addresses, channels, sequence numbers and raw words go; units, links and short words stay, since
-    the same fault on another unit is another fault.
+    the same fault on another unit is another fault. A GSP that is dead answers no call, whichever.
     """
     out = text
     for pattern, name in _CHANGING:
@@ -119,6 +119,7 @@ def plain_digits(text: pl.Expr) -> pl.Expr:
 
 
 _CHANGING: Final = (
+    (r"Timeout after \d+s of waiting for RPC response from GPU\d+ GSP!.*", "no answer of the GSP"),
     (r"0x[0-9a-fA-F_]{7,}", "0x*"),
     (r"\b((?i:ch|channel|channel id|chid))[ :]+(?:0x)?[0-9a-fA-F]{1,8}\b", "${1} *"),
     (r"\b(sequence|seq|intr|pid|tid)[ :=]+(?:0x)?[0-9a-fA-F]+\b", "${1} *"),

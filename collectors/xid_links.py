@@ -1,4 +1,4 @@
-"""Read the Xids of NVLink 5 (144 to 150): the line says how bad it is, the number does not.
+"""Read the Xids of NVLinks: of NVLink 5 (144 to 150) the line says how bad it is, not the number.
 
 Source: formats of GPU and host streams, section 5.3; NVIDIA Xid catalog, sheet of NVLink 5. Raw
 words stay as printed: their decoding changed with driver 575.
@@ -9,6 +9,9 @@ from typing import Final
 import polars as pl
 
 LINK_XIDS: Final = tuple(str(code) for code in range(144, 151))
+
+OLD_LINK_XID: Final = "74"
+"""The Xid of NVLinks before the fifth; its line says which link."""
 
 _LINE: Final = (
     r"^(?P<unit>[A-Z0-9_]+)(?:/(?P<sub>\S+))?\s+(?P<severity>(?i:Fatal|Non-?fatal|Correctable))"
@@ -62,7 +65,8 @@ def link_attributes(message: pl.Expr, code: pl.Expr) -> dict[str, pl.Expr]:
 
     `link` is null for an error of no single link; `words_count` counts whole and cut words.
     """
-    link = _field(message, code, "link").cast(pl.Int64, strict=False)
+    old = pl.when(code == OLD_LINK_XID).then(message.str.extract(r"(?i)\blink (\d+)"))
+    link = pl.coalesce(_field(message, code, "link"), old).cast(pl.Int64, strict=False)
     words = _field(message, code, "words").str.extract_all(_WORD)
     contained = _field(message, code, "contained").cast(pl.Int64, strict=False)
     return {

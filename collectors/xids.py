@@ -11,7 +11,7 @@ import polars as pl
 
 from collectors.identity import pci_address
 from collectors.kernel_records import labels, matched, plain_digits, records
-from collectors.xid_links import link_attributes, link_fold, link_severity
+from collectors.xid_links import OLD_LINK_XID, link_attributes, link_fold, link_severity
 from collectors.xid_table import XidTable
 
 XID: Final = r"(?:^|[^A-Za-z])Xid \((?P<place>[^)]*)\): (?P<code>\d{1,5})(?:, *(?P<rest>.*))?$"
@@ -51,6 +51,11 @@ ACTIONS: Final = {
 }
 """The driver's numbers of recovery actions (Xid 154)."""
 
+APP_FAULTS: Final = ("13", "31")
+"""Xids of an application, but of hardware if one unit has them under several jobs."""
+
+_REMOTE: Final = r"\b((?:PCI:)?[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b"
+
 BURST_MICROS: Final = 1_000_000
 """An exception of a shader (Xid 13) prints several lines; those of one process belong together."""
 
@@ -81,13 +86,30 @@ def find_xids(lines: pl.DataFrame, table: XidTable) -> pl.DataFrame:
         {
             "kind": pl.col("kind"),
             "code": pl.col("meaning"),
+            "peer": _remote(),
             "device_kind": pl.lit("gpu"),
             "attributes": pl.concat_str("said", labels(own)),
             "thread": _thread(),
             "is_part": pl.col("code") == "13",
             "reach": pl.lit(BURST_MICROS),
-            "fold": pl.col("fold"),
+            "fold": _fold(),
         },
+    )
+
+
+def _fold() -> pl.Expr:
+    """Return what makes a fault the same again; an application's faults are each process' own.
+
+    The same unit that fails under several jobs is broken, so they must not become one.
+    """
+    owned = pl.format("{} of {}", "fold", pl.col("pid").fill_null("-"))
+    return pl.when(pl.col("code").is_in(APP_FAULTS)).then(owned).otherwise("fold")
+
+
+def _remote() -> pl.Expr:
+    """Return the GPU at the other end of an NVLink whose training failed, where a line says it."""
+    return pci_address(
+        pl.when(pl.col("code") == OLD_LINK_XID).then(pl.col("message").str.extract(_REMOTE))
     )
 
 
