@@ -74,7 +74,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "temperature/memory current temp": "temperature.memory",
     "temperature/memory max operating temp": "temperature.memory.max",
     "power readings/power draw": "power.draw",
-    "power readings/average power draw": "power.draw.average",
+    "power readings/average power draw": "power.draw",
     "power readings/instantaneous power draw": "power.draw.instant",
     "power readings/power limit": "power.limit",
     "power readings/requested power limit": "power.limit",
