@@ -6,7 +6,6 @@
 line protocol reference.
 """
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -25,9 +24,11 @@ _LINE: Final = (
 )
 
 _LEAF: Final = "|".join(name.replace("-", "_") for name in LEAF_NAMES)
-_WANTED: Final = re.compile(
-    rf"(?:> )?[^\s,]+(?:,[^\s]+)*,source=[^\s]+ (?:[^\s=]+=[^\s]+,)*(?:[\w/:-]*[/:])?(?:{_LEAF})="
+_WANTED: Final = (
+    rf"^(?:> )?[^\s,]+(?:,[^\s]+)*,source=[^\s]+ (?:[^\s=]+=[^\s]+,)*(?:[\w/:-]*[/:])?(?:{_LEAF})="
 )
+
+_JUDGED_LINES: Final = 200
 
 _FIELD: Final = r'([^,\s=]+)=("(?:\\.|[^"\\])*"|[^,\s]+)'
 
@@ -36,7 +37,8 @@ _PORT_TAGS: Final = ("interface_name", "interface_id", "component_name", "name")
 
 def wants_gnmi_lines(head: Head) -> float:
     """Return how sure it is that a file holds lines of Telegraf's gnmi input."""
-    return 0.94 if any(_WANTED.match(line.strip()) for line in head.lines[:200]) else 0.0
+    lines = head.column.head(_JUDGED_LINES).str.strip_chars()
+    return 0.94 if lines.str.contains(_WANTED).any() else 0.0
 
 
 def read_gnmi_lines(path: Path, source: str, _options: ReadOptions) -> Reading:

@@ -14,6 +14,9 @@ from collectors.readings import Reading
 HEAD_BYTES: Final = 65_536
 """How much of a file a dialect may look at before it says whether it wants it."""
 
+SURE: Final = 0.95
+"""From here on a dialect knows that a head is nobody else's."""
+
 MAX_CONTROL_SHARE: Final = 0.05
 """Above this share of control bytes a head is binary; logs hold escapes and stray NULs."""
 
@@ -121,9 +124,18 @@ def read_head(path: Path) -> Head:
 def choose(head: Head, dialects: tuple[Dialect, ...]) -> Dialect | None:
     """Return the dialect that is surest of the head; the earlier listed one wins a tie.
 
+    Args:
+        head: The start of a file.
+        dialects: In order of specificity; one that is `SURE` ends the search.
+
     Returns:
         The dialect, or null when none wants the head at all.
     """
-    ranked = [(dialect.wants(head), -at) for at, dialect in enumerate(dialects)]
-    best = max(ranked, default=(0.0, 0))
-    return dialects[-best[1]] if best[0] > 0 else None
+    best, chosen = 0.0, None
+    for dialect in dialects:
+        wish = dialect.wants(head)
+        if wish > best:
+            best, chosen = wish, dialect
+        if best >= SURE:
+            break
+    return chosen
