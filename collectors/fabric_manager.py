@@ -41,6 +41,10 @@ _HARMLESS: Final = "NV_WARN_NOTHING_TO_DO"
 
 _LEVELS: Final = {"ERROR": "error", "CRITICAL": "critical", "WARNING": "warning", "WARN": "warning"}
 
+MAX_MESSAGE_CHARACTERS: Final = 8_192
+"""A record that runs on for longer is cut: no message of the fabric manager is as long."""
+
+
 MIN_SHARE: Final = 0.3
 """Share of a head's lines that begin records; those that go on have no stamp."""
 
@@ -77,7 +81,10 @@ def read_fabric_manager(path: Path, source: str, options: ReadOptions) -> Readin
     whole = (
         numbered.filter(pl.col("record") > 0)
         .group_by("record", maintain_order=True)
-        .agg(pl.col("position").first(), pl.col("text").str.strip_chars().str.join(" "))
+        .agg(
+            pl.col("position").first(),
+            pl.col("text").str.strip_chars().str.join(" ").str.head(MAX_MESSAGE_CHARACTERS),
+        )
     )
     host = pl.lit(taken_on(source, options), dtype=pl.String)
     placed = whole.with_columns(

@@ -1,0 +1,258 @@
+"""Every reader, whatever happened to its input: it never raises and accounts for each line."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from collectors.dialects import DIALECTS, read_file
+from collectors.readings import Reading
+from collectors.sniffing import Dialect, ReadOptions
+
+SAMPLES = Path(__file__).parent / "data" / "infiniband"
+OPTIONS = ReadOptions(year=2026)
+
+GPU = "GPU-5f1c2a90-7b3e-4d18-9c60-a1b2c3d4e5f6"
+
+SEEDS: dict[str, str] = {
+    "exposition page": (
+        "# HELP DCGM_FI_DEV_GPU_TEMP GPU temperature (in C).\n# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n"
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="3",UUID="{GPU}",Hostname="hx8-017"}} 61 1767585600000\n'
+        f'DCGM_FI_DEV_GPU_TEMP{{gpu="3",UUID="{GPU}",Hostname="hx8-017"}} 62 1767585615000\n'
+        'node_infiniband_symbol_error_total{device="mlx5_4",port="1",instance="n7:9100"} 41\n'
+    ),
+    "prometheus answer": (
+        '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":'
+        '"DCGM_FI_DEV_GPU_TEMP","gpu":"3","Hostname":"hx8-017"},"values":[[1767585600,"61"],'
+        '[1767585630.5,"NaN"]]}]}}\n'
+    ),
+    "nvidia-smi": (
+        "timestamp, index, uuid, pci.bus_id, power.draw [W]\n"
+        f"2026/01/05 04:03:02.118, 3, {GPU}, 00000000:9B:00.0, 640.11 W\n"
+        "2026/01/05 04:03:02.121, 4, GPU-0c77b1de, 00000000:BB:00.0, [Unknown Error]\n"
+    ),
+    "dcgmi dmon": (
+        "#Entity         TMPTR        XIDER        TENSO        \n"
+        "ID              C                                      \n"
+        "GPU 0           55           N/A          0.401        \n"
+        "GPU-I 2                                   0.377        \n"
+    ),
+    "kernel log": (
+        "[ 2071.664210] NVRM: Xid (PCI:0000:9b:00): 79, pid=2290, name=python, GPU has fallen\n"
+        "[ 2071.700000] NVRM: GPU 0000:9b:00.0: GPU has fallen off the bus.\n"
+        "[ 2072.000001] usb 1-1: new high-speed USB device number 4 using xhci_hcd\n"
+        "[ 2073.100000] nvidia-nvswitch2: SXid (PCI:0000:c6:00.0): 20034, Fatal, Link 11 LTSSM\n"
+    ),
+    "fabric manager log": (
+        "[Jan 05 2026 04:03:02] [ERROR] [tid 2214] detected NVSwitch fatal error 20034 on fid 0 on "
+        "NVSwitch pci bus id 00000000:C6:00.0 physical id 2 port 11\n"
+        "[Jan 05 2026 04:03:03] [INFO] [tid 2214] multicast group\n  0 is released\n"
+    ),
+    "port capture": (
+        "$ ethtool -S eth4\nNIC statistics:\n     rx_prio3_pause: 21\n     rx_symbol_err_phy: 0\n"
+        "link mlx5_4/1 rx_write_requests 812 out_of_sequence 3 np_cnp_sent 40\n"
+    ),
+    "port document": (
+        '[{"ifname":"mlx5_4","port":1,"rx_write_requests":812,"out_of_sequence":3}]\n'
+    ),
+    "gnmic document": (
+        '[{"name":"ifcnt","timestamp":1764100000123456789,"tags":{"interface_name":"Ethernet12/1",'
+        '"source":"leaf-r3-02:6030"},"values":{"/interfaces/interface/state/counters/in-octets":'
+        '"18446744070000000000"}}]\n'
+    ),
+    "telegraf gnmi": (
+        "ifcnt,name=Ethernet12/1,source=leaf-r3-02 in_octets=91i,in_errors=0i 1764100000123456789\n"
+    ),
+    "arista capture": (
+        "leaf-r3-02#show interfaces counters errors\n"
+        "Port            FCS    Align   Symbol     Rx   Runts  Giants      Tx\n"
+        "Et12/1            3        0        0      3       0       0       0\n"
+    ),
+    "topology capture": "mlx5_0 port 1 ==> eth4 (Up)\nmlx5_1 port 1 ==> eth5 (Down)\n",
+    "network document": (
+        '{"interfaceErrorCounters":{"Ethernet12/1":{"inErrors":3,"fcsErrors":3,"outErrors":0}}}\n'
+    ),
+    "slurm accounts": (
+        "JobID|JobName|State|Elapsed|NodeList\n88213|llm|abl-3|FAILED|00:10:00|hx8-[001-002]\n"
+        "88214|two\nlines|COMPLETED|01:00:00|hx8-003\n"
+    ),
+    "scontrol": (
+        "NodeName=hx8-044 Arch=x86_64 CPULoad=N/A\n   Gres=gpu:h100:8(S:0-1) State=IDLE+DRAIN\n"
+        "   Reason=xid 79 on gpu=6 host=bad [root@2026-01-05T04:05:00]\n"
+    ),
+    "slurm document": (
+        '{"meta":{"slurm":{"version":{"major":"23","minor":"11"}}},"jobs":[{"job_id":88213,'
+        '"name":"llm","state":{"current":["FAILED"]},"nodes":"hx8-001"}]}\n'
+    ),
+    "slurm list": (
+        "NODELIST|STATE|REASON|TIMESTAMP\nhx8-001|idle|none|Unknown\n"
+        "hx8-002|drained*|NHC: gpu xid 79|2026-01-05T04:03:02\n"
+    ),
+    "link monitor": (
+        "[2026-01-05T04:11:07.123456] 4: eth4: <BROADCAST,MULTICAST,UP> mtu 9000 state DOWN \n"
+        "    link/ether b8:3f:d2:03:0a:00 brd ff:ff:ff:ff:ff:ff\n"
+    ),
+    "log": (
+        "2031 Mar  9 04:11:07.048421 leaf-r3-02 NOTICE swss#orchagent: :- updatePortOperStatus: "
+        "Port Ethernet12 oper state set from up to down\n"
+        "Mar  9 04:11:09 leaf-r3-02 Ebra: %LINEPROTO-5-UPDOWN: Line protocol on Interface "
+        "Ethernet12/1 (to gpu-r3-n07), changed state to up\n"
+        "something else\n"
+    ),
+}
+
+FILES = {
+    "perfquery": "perfquery.txt",
+    "ibqueryerrors": "ibqueryerrors.txt",
+    "iblinkinfo": "iblinkinfo-lines.txt",
+    "ibnetdiscover": "ibnetdiscover-ports.txt",
+    "ibdiagnet": "ibdiagnet2.db_csv",
+    "net dump": "ibdiagnet2.net_dump",
+    "ufm telemetry": "telemetry.csv",
+    "ufm stream": "telemetry.json",
+    "infiniband files": "sysfs-paths.txt",
+    "influx lines": "telegraf.influx",
+}
+
+IN_DOCUMENTS = {
+    "prometheus answer",
+    "port document",
+    "gnmic document",
+    "network document",
+    "slurm document",
+    "ufm stream",
+}
+"""Dialects whose records are no lines: a document may be rejected whole, or in part."""
+
+OF_OTHER_KINDS = {
+    "flight recorder",
+    "operation trace",
+    "mini-batch table",
+    "step records",
+}
+"""Dialects that have tests like these of their own, or none of whose input is text."""
+
+BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
+
+
+def seed(name: str) -> bytes:
+    """A small healthy input of a dialect."""
+    if name in FILES:
+        return (SAMPLES / FILES[name]).read_bytes()[:6000]
+    return SEEDS[name].encode()
+
+
+def lines_of(data: bytes) -> int:
+    """How many lines are not empty."""
+    text = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")
+    return sum(1 for line in text.split("\n") if line.strip())
+
+
+def accounted(reading: Reading) -> int:
+    """How many lines a reading speaks for."""
+    return reading.lines_used + int(reading.rejects["count"].fill_null(1).sum())
+
+
+def torn(data: bytes, at: int) -> bytes:
+    """The input without what stands before a place, or behind it."""
+    place = at % (len(data) + 1)
+    return data[:place] if at % 2 else data[place:]
+
+
+def doubled(data: bytes, at: int) -> bytes:
+    """The input with one line twice."""
+    lines = data.split(b"\n")
+    lines.insert(at % len(lines), lines[at % len(lines)])
+    return b"\n".join(lines)
+
+
+def coloured(data: bytes, at: int) -> bytes:
+    """The input with one line in red, which is none if it is empty."""
+    lines = data.rstrip(b"\n").split(b"\n")
+    lines[at % len(lines)] = b"\x1b[31m" + lines[at % len(lines)] + b"\x1b[0m"
+    return b"\n".join(lines)
+
+
+def stained(data: bytes, at: int) -> bytes:
+    """The input with bytes that are no UTF-8."""
+    place = at % (len(data) + 1)
+    return data[:place] + b"\xff\xfe\xc3" + data[place:]
+
+
+def lengthened(data: bytes, at: int) -> bytes:
+    """The input with a line of a megabyte."""
+    lines = data.split(b"\n")
+    lines.insert(at % len(lines), b"x" * 2**20)
+    return b"\n".join(lines)
+
+
+MANGLERS: list[Callable[[bytes, int], bytes]] = [
+    torn,
+    doubled,
+    coloured,
+    stained,
+    lambda data, _: data.replace(b"\n", b"\r\n"),
+]
+
+EACH = pytest.mark.parametrize(
+    "name", [pytest.param(name, id=name) for name in sorted({*SEEDS, *FILES})]
+)
+
+
+def read(dialect: Dialect, folder: Path, data: bytes) -> Reading:
+    """What a dialect makes of some bytes, asked directly."""
+    path = folder / "hx8-017.txt"
+    path.write_bytes(data)
+    return dialect.read(path, "drop/hx8-017.txt", OPTIONS)
+
+
+def test_every_dialect_is_here() -> None:
+    """A new dialect gets a seed, or says why not."""
+    assert set(BY_NAME) - OF_OTHER_KINDS == {*SEEDS, *FILES}
+
+
+@EACH
+def test_seed(name: str, tmp_path: Path) -> None:
+    """The seed is wanted by its dialect, read, and accounted for line by line."""
+    path = tmp_path / "hx8-017.txt"
+    path.write_bytes(seed(name))
+    reading = read_file(path, "drop/hx8-017.txt", OPTIONS)
+    rows = sum(reading.frame(frame).height for frame in ("samples", "events", "links", "jobs"))
+
+    assert rows + reading.aliases.height > 0
+    assert reading.lines_used > 0
+    assert accounted(reading) >= lines_of(seed(name))
+
+
+@EACH
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(range(len(MANGLERS))), st.integers(0, 10**6)), max_size=3
+    )
+)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_mangled(name: str, steps: list[tuple[int, int]], tmp_path: Path) -> None:
+    """Torn, doubled, coloured, stained, with other line ends: no line is lost, nothing raises."""
+    data = seed(name)
+    for number, at in steps:
+        data = MANGLERS[number](data, at)
+    reading = read(BY_NAME[name], tmp_path, data)
+
+    if name in IN_DOCUMENTS or b"\r" in data:
+        assert accounted(reading) >= min(1, lines_of(data))
+    else:
+        assert accounted(reading) == lines_of(data)
+
+
+@EACH
+def test_a_line_of_a_megabyte(name: str, tmp_path: Path) -> None:
+    """One endless line costs that line, or its document, and no more."""
+    data = lengthened(seed(name), 1)
+    reading = read(BY_NAME[name], tmp_path, data)
+
+    assert accounted(reading) >= lines_of(data)
+    assert reading.rejects.filter(pl.col("text").str.len_chars() > 200).is_empty()
+    assert reading.events.filter(pl.col("message").str.len_bytes() > 65_536).is_empty()
