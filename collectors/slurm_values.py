@@ -37,7 +37,7 @@ def span_seconds(text: pl.Expr) -> pl.Expr:
         whole.str.extract(_DAYS_ONLY, group).cast(pl.Float64, strict=False) for group in (1, 2, 3)
     )
     short = (day * 24 + hour) * 3600 + minute.fill_null(0) * 60
-    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds).fill_null(short)
+    return short.fill_null(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def whole_seconds(text: pl.Expr) -> pl.Expr:
