@@ -93,19 +93,22 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
 """In order of specificity: among equally sure dialects the earlier one reads."""
 
 
-def read_file(path: Path, source: str, options: ReadOptions) -> Reading:
+def read_file(
+    path: Path, source: str, options: ReadOptions, dialects: tuple[Dialect, ...] = DIALECTS
+) -> Reading:
     """Return what the file at `path` holds, read by the dialect that wants it.
 
     Args:
         path: An existing file.
         source: The name to quote in evidence and rejects.
         options: What the file cannot say of itself.
+        dialects: Who may read it.
 
     Returns:
         The reading; a file that is empty, binary or in no known format, or that may not be
         opened, is one reject with that reason.
     """
-    dialect = _dialect_of(path, source)
+    dialect = _dialect_of(path, source, dialects)
     return dialect if isinstance(dialect, Reading) else dialect.read(path, source, options)
 
 
@@ -114,7 +117,7 @@ def stream_file(path: Path, source: str, options: ReadOptions) -> Iterator[Readi
 
     Files of a dialect that does not stream come as one part.
     """
-    dialect = _dialect_of(path, source)
+    dialect = _dialect_of(path, source, DIALECTS)
     if isinstance(dialect, Reading):
         yield dialect
     elif dialect.stream is None:
@@ -123,15 +126,15 @@ def stream_file(path: Path, source: str, options: ReadOptions) -> Iterator[Readi
         yield from dialect.stream(path, source, options)
 
 
-def _dialect_of(path: Path, source: str) -> Dialect | Reading:
+def _dialect_of(path: Path, source: str, dialects: tuple[Dialect, ...]) -> Dialect | Reading:
     """Return who reads a file, or the reading that says why nobody does."""
     try:
         head = read_head(path)
     except OSError as error:
         return reject_file(source, f"cannot be opened: {error.strerror}")
     if not head.data:
-        return reject_file(source, "empty file", count=0)
-    dialect = choose(head, DIALECTS)
+        return reject_file(source, "empty file")
+    dialect = choose(head, dialects)
     if dialect is not None:
         return dialect
     kind = "binary file in no known format" if head.is_binary else "no known format"
