@@ -6,6 +6,7 @@ rest of the work is in `collectors.sacct_records` and `collectors.slurm_jobs`.
 
 import re
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -17,13 +18,13 @@ from collectors.slurm_jobs import failed_node_events, job_rows, jobs_of, step_ev
 from collectors.slurm_states import STATE
 from collectors.sniffing import Head, ReadOptions
 
-_HEAD_LINES = 50
+_HEAD_LINES: Final = 50
 
-_RULED = r"(?im)^\s*(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *\r?\n-+(?: +-+)+ *\r?$"
+_RULED: Final = r"(?im)^\s*(?:\w+ +)*JobID(?:Raw)?(?: +\w+)* *\r?\n-+(?: +-+)+ *\r?$"
 
-_ROW = rf"^{JOB_ID}\|(?:.*\|)?(?:{STATE})(?:\||$)"
+_ROW: Final = rf"^{JOB_ID}\|(?:.*\|)?(?:{STATE})(?:\||$)"
 
-_SURE = 0.9
+_SURE: Final = 0.9
 
 
 def wants_sacct(head: Head) -> float:
