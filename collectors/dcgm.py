@@ -125,11 +125,12 @@ def _parts_of_hosts() -> list[pl.Expr]:
     """Return switches, processors, and their parts."""
     has_switch, has_link = pl.col("nvswitch").is_not_null(), pl.col("nvlink").is_not_null()
     core = pl.format("cpu{}/core{}", pl.col("cpu").fill_null("0"), "core")
-    link = pl.format("nvswitch{}/nvlink{}", "nvswitch", "nvlink")
+    switch = pl.format("nvswitch{}", pl.col("nvswitch").str.strip_prefix("nvswitch"))
+    link = pl.format("{}/nvlink{}", switch, pl.col("nvlink").str.strip_prefix("nvlink"))
     is_cpu = pl.col("cpu").is_not_null() & pl.col("base").is_null()
     return [
         _choice(has_switch & has_link, "nvswitch", link),
-        _choice(has_switch, "nvswitch", pl.format("nvswitch{}", "nvswitch")),
+        _choice(has_switch, "nvswitch", switch),
         _choice(pl.col("core").is_not_null(), "cpu", core),
         _choice(is_cpu, "cpu", pl.format("cpu{}", "cpu")),
     ]

@@ -12,6 +12,7 @@ from collectors.clock_events import throttle_events
 from collectors.ecc_events import ecc_events
 from collectors.exporter_events import health_events, window_xid_events
 from collectors.frames import EVENTS, conform
+from collectors.gpu_flags import flag_events
 from collectors.gpu_presence import find_lost_gpus, gpu_counts, scrape_coverage
 from collectors.last_xids import xid_events
 from collectors.readings import Reading, reading_of
@@ -42,7 +43,7 @@ def read_measured(measured: pl.DataFrame, source: str) -> Reading:
 
     Returns:
         A reading with samples, the events that fields alone can show (a change of the last Xid, a
-        throttle, a growing count of memory errors, a lost GPU, a source in error) and the
+        throttle, a growing count of memory errors, a state, a lost GPU, a source in error) and the
         coverage of each GPU.
     """
     settled, conflicts = settle_duplicates(_name_resets(measured))
@@ -57,6 +58,7 @@ def read_measured(measured: pl.DataFrame, source: str) -> Reading:
         health_events(cleaned, source),
         throttle_events(cleaned, source),
         ecc_events(cleaned, source),
+        flag_events(cleaned, source),
         unit_warnings(cleaned, source),
         _error_events(cleaned, source),
         lost,
