@@ -20,6 +20,7 @@ from collectors.step_lines import STEP_LINE_HINT, read_step_lines
 from collectors.straggler_reports import STRAGGLER_HINT, read_straggler_reports
 from collectors.switch_logs import read_switch_logs
 from collectors.switch_phrases import SWITCH_HINT
+from collectors.tool_failures import FAILURE_HINT, read_tool_failures
 from collectors.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
 from collectors.trainer_dicts import DICT_START, read_trainer_dicts
 from collectors.ufm_events import UFM_HINT, read_ufm_events
@@ -37,6 +38,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="step line", hint=STEP_LINE_HINT, read=read_step_lines),
     LineDialect(name="megatron", hint=MEGATRON_HINT, read=read_megatron, start=ITERATION_START),
     LineDialect(name="nvidia-smi", hint=SENTENCE, read=read_smi_sentences),
+    LineDialect(name="tool failure", hint=FAILURE_HINT, read=read_tool_failures),
     LineDialect(name="traceback", hint=EXCEPTION_HINT, read=read_tracebacks, start=TRACEBACK_START),
     LineDialect(name="ufm", hint=UFM_HINT, read=read_ufm_events),
     LineDialect(name="link monitor", hint=MONITOR_HINT, read=read_link_monitor),

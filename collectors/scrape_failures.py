@@ -1,7 +1,8 @@
 """Read what exporters say of their own failures: a collector that failed has no data, not zeros.
 
-Source: prometheus/node_exporter (`node_scrape_collector_success`), treydock/infiniband_exporter
-(`collect_error`, `collect_timeout`, and `last_execution` for its text-file mode).
+Source: Prometheus (`up`), prometheus/node_exporter (`node_scrape_collector_success`),
+treydock/infiniband_exporter (`collect_error`, `collect_timeout`, and `last_execution` for its
+text-file mode).
 """
 
 from typing import Final
@@ -20,6 +21,9 @@ MAX_AGE_SECONDS: Final = 900.0
 
 _SUCCESS: Final = "node_scrape_collector_success"
 _FAILURE: Final = r"^infiniband_(?:switch|hca)_collect_(?:error|timeout)$"
+_UP: Final = "up"
+"""What Prometheus itself says of a target: 0 if it did not answer."""
+
 _EXECUTION: Final = "infiniband_exporter_last_execution"
 
 
@@ -28,7 +32,7 @@ def failure_names() -> pl.Series:
     kinds = [f"infiniband_{kind}_collect_" for kind in ("switch", "hca")]
     failures = [kind + what for kind in kinds for what in ("error", "timeout")]
     infos = ["node_uname_info", "infiniband_switch_info", "infiniband_hca_info"]
-    return pl.Series("name", [_SUCCESS, _EXECUTION, *failures, *infos])
+    return pl.Series("name", [_SUCCESS, _UP, _EXECUTION, *failures, *infos])
 
 
 def read_failures(series: Series, source: str) -> Reading:
@@ -71,14 +75,14 @@ def read_failures(series: Series, source: str) -> Reading:
 def _outcomes(series: Series, source: str) -> pl.DataFrame:
     """Return one row a report of a collector, with whether it is one of failure."""
     name = pl.col("name")
-    is_report = name.is_in([_SUCCESS, _EXECUTION]) | name.str.contains(_FAILURE)
+    is_report = name.is_in([_SUCCESS, _UP, _EXECUTION]) | name.str.contains(_FAILURE)
     labelled = (
         series.identities.filter(is_report)
         .with_columns(
             host=host_label(),
             target=label_of("instance"),
             guid=node_guid(label_of("guid")),
-            collector=label_of("collector").fill_null("unknown"),
+            collector=_collector(),
         )
         .join(guid_directory(series.identities), on="guid", how="left", maintain_order="left")
         .with_columns(host=pl.coalesce("node", "guid", "host"))
@@ -87,7 +91,7 @@ def _outcomes(series: Series, source: str) -> pl.DataFrame:
     value, is_age = pl.col("value"), name == _EXECUTION
     age_seconds = pl.col("time").dt.timestamp("us") / 1e6 - value
     failed = (
-        pl.when(name == _SUCCESS)
+        pl.when(name.is_in([_SUCCESS, _UP]))
         .then(value == 0)
         .when(is_age)
         .then(age_seconds > MAX_AGE_SECONDS)
@@ -107,4 +111,14 @@ def _outcomes(series: Series, source: str) -> pl.DataFrame:
             ),
         )
         .sort("time", "position")
+    )
+
+
+def _collector() -> pl.Expr:
+    """Return what a report is about: a collector, or the whole scrape of a job."""
+    scrape = pl.format("scrape {}", label_of("job").fill_null("of unknown job"))
+    return (
+        pl.when(pl.col("name") == _UP)
+        .then(scrape)
+        .otherwise(label_of("collector").fill_null("unknown"))
     )

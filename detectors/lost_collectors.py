@@ -12,7 +12,10 @@ import polars as pl
 from collectors.frames import COVERAGE, EVENTS, require
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
-WATCHED: Final = r"^(?:infiniband|ethtool|netclass|netdev|dcgm|ib|switch|hca|ca(?:-|$)|perfquery)"
+WATCHED: Final = (
+    r"^(?:infiniband|ethtool|netclass|netdev|dcgm|ib|switch|hca|ca(?:-|$)|perfquery|exporter$"
+    r"|scrape )"
+)
 """Collectors whose silence blinds us; others of a host fail for ever where the hardware is not."""
 
 _DATA: Final = {"infiniband": "IB", "ethtool": "ethtool"}
@@ -87,6 +90,6 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         cause=row["kind"],
         confidence="high",
         evidence=(Evidence(source=row["source"] or "events", time=row["time"], what=told),),
-        action=f"mend the {row['code']} collector of this host; its links are not known to be down",
+        action=f"mend the {row['code']} collector of this host; nothing of it is known to be down",
         needed=f"a scrape in which the {row['code']} collector succeeds",
     )
