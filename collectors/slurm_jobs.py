@@ -28,6 +28,9 @@ _STEP_WORDS: Final = ("batch", "extern", "interactive")
 
 _UNEXPANDED: Final = "hosts_not_expanded"
 
+_NODE_STATES: Final = ("NODE_FAIL", "BOOT_FAIL")
+"""States that only the loss of a node gives."""
+
 FAILED_STATES: Final = ("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "TIMEOUT", "DEADLINE")
 """States of steps that are worth a second look; whose fault it was, they do not tell."""
 
@@ -213,22 +216,33 @@ def failed_node_events(rows: pl.DataFrame) -> pl.DataFrame:
     """Return `EVENTS` of kind `node_failure`: the nodes that Slurm says a job lost.
 
     Args:
-        rows: What `job_rows` returns; only some tools name the node (`failed_node`).
+        rows: What `job_rows` returns. Only some tools name the node (`failed_node`); else the only
+            one of the job is it, and of several none is known.
     """
-    node = _said(pl.col("failednode").str.strip_chars().str.to_lowercase(), _NO_HOSTS)
-    lost = rows.with_columns(host=node).drop_nulls("host").filter(pl.col("step").is_null())
+    named = _said(pl.col("failednode").str.strip_chars().str.to_lowercase(), _NO_HOSTS)
+    only = pl.when(pl.col("hosts").list.len() == 1).then(pl.col("hosts").list.first())
+    is_lost = pl.col("state").is_in(list(_NODE_STATES)).fill_null(value=False)
+    lost = rows.filter(pl.col("step").is_null(), named.is_not_null() | is_lost)
+    ended = pl.col("start") + pl.duration(microseconds=pl.col("elapsed_seconds") * 1e6)
     return conform(
-        lost.lazy().select(
+        lost.lazy()
+        .with_columns(host=pl.coalesce(named, only))
+        .select(
             "run",
             "host",
             "position",
-            time=pl.coalesce("end", "start").cast(TIME),
+            time=pl.coalesce("end", ended, "start").cast(TIME),
             kind=pl.lit("node_failure"),
             device_kind=pl.lit("node"),
             code="state",
             severity=pl.lit("error"),
             count=pl.lit(1),
-            message=pl.format("job {} lost node {}", "run", "host"),
+            message=pl.format(
+                "job {} lost {}",
+                "run",
+                pl.coalesce(pl.format("node {}", "host"), pl.lit("a node that is not named")),
+            ),
+            attributes=event_labels({"hosts": pl.when(pl.col("host").is_null()).then("nodelist")}),
         ),
         EVENTS,
     ).collect()

@@ -53,10 +53,15 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "host_oom": "look for what fills the host's memory: data loaders, caches, checkpoints",
     "operator": "ask who stopped it; restart from the last checkpoint",
     "scheduler": "read the scheduler's reason; restart from the last checkpoint",
+    "node_failure": "see why the node went away: its console, power and kernel log; drain it first",
 }
 
 _NODE_LOST: Final = "NODE FAILURE"
 """The scheduler's word for a host that went away."""
+
+_SWITCH_ACTION: Final = (
+    "take the host out of service: all its GPUs share this NVSwitch; reset them together, or reboot"
+)
 
 _ACTION: Final = "read this process' own log and its host's kernel log; restart without the host"
 
@@ -110,7 +115,7 @@ def crash_verdict(crash: Crash) -> Verdict:
         evidence=tuple(quoted(row) for row in shown),
         victims=_victims(crash, subject),
         alternatives=tuple(dict.fromkeys(_who(row) for row in _suspected(crash, rivals))),
-        action=_ACTIONS.get(cause, _ACTION),
+        action=_action(first, cause),
         needed=needed,
     )
 
@@ -125,11 +130,18 @@ def fault_cause(row: Mapping[str, Any]) -> str:
     named = {
         "xid": f"xid_{code}",
         "sxid": f"sxid_{code}",
+        "fabric_manager": f"sxid_{code}",
         "process_exit": _EXITS.get(code, f"exit_{code}"),
         "signal": _SIGNALS.get(code, "fatal_error"),
         "traceback": code or "exception",
     }
     return _CAUSES.get(kind) or named.get(kind, kind)
+
+
+def _action(row: Mapping[str, Any], cause: str) -> str:
+    """Return what to do about the first fault."""
+    usual = _SWITCH_ACTION if row["device_kind"] == "nvswitch" else _ACTION
+    return _ACTIONS.get(cause, usual)
 
 
 def _job() -> Level:
@@ -149,7 +161,7 @@ def _subject(crash: Crash) -> tuple[Subject, Level]:
     """Return whom the first fault is about: a GPU, a rank, a host, else the job."""
     row, key = crash.first, (crash.run, crash.first["rank"])
     on_gpu = row["kind"] in _ON_GPU and row["device"] is not None
-    number = row["device"] if (row["device_kind"] == "gpu") else None
+    number = row["device"] if row["device_kind"] in ("gpu", "nvswitch") else None
     index = int(number) if number is not None and number.isdigit() else None
     subject = Subject(
         run=crash.run,

@@ -38,7 +38,7 @@ class CrashParams:
 _CASCADE: Final = ("comm_error", "process_exit", "store_lost")
 """Kinds that victims print."""
 
-_TIMELINE: Final = ("time", "weight", "source", "position", "rank", "kind", "code")
+_TIMELINE: Final = ("symptom", "time", "weight", "source", "position", "rank", "kind", "code")
 
 
 def find_crashes(

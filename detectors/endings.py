@@ -14,7 +14,9 @@ from detectors.faults import (
     fault_weight,
     is_complaint_of_waiting,
     is_hard_fault,
+    is_link_error,
     is_outside_cause,
+    is_switch_error,
 )
 
 _ATTEMPT: Final = ("run", "segment")
@@ -31,12 +33,14 @@ class EndingParams:
         restart_seconds: What is told so soon after a restart is still of the attempt before.
         min_steps_after: Steps of the same attempt after a fault from which training went on.
         min_silence_seconds: Without a step for this long a job hung before it was ended.
+        max_fabric_seconds: A switch's error and those of the links on it come within this time.
     """
 
     max_skew_seconds: float = 2.0
     restart_seconds: float = 60.0
     min_steps_after: int = 2
     min_silence_seconds: float = 600.0
+    max_fabric_seconds: float = 60.0
 
 
 def in_attempts(frame: pl.LazyFrame, time: str, begins: pl.LazyFrame) -> pl.LazyFrame:
@@ -97,8 +101,8 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
         params: The thresholds.
 
     Returns:
-        The events with `weight` (see `detectors.faults`), `outside`, and the time of a rank's exit
-        where the fault itself has none.
+        The events with `weight` (see `detectors.faults`), `outside`, `symptom` (the error of a link
+        whose switch failed too), and the time of a rank's exit where the fault itself has none.
     """
     causes = (
         events.with_columns(outside=is_outside_cause(), weight=fault_weight())
@@ -107,6 +111,7 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
         .with_columns(pl.coalesce("time", pl.when(~pl.col("outside")).then("exit_time")))
         .drop("exit_time")
         .with_columns(host=_killed_host())
+        .pipe(_with_fabrics, params)
     )
     return (
         causes.join(_progress(steps, params), on=_ATTEMPT, how="left", nulls_equal=True)
@@ -115,6 +120,22 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
         .filter(_is_lead())
         .drop("last_step", "safe_until", "hung", "ended", "wails")
     )
+
+
+def _with_fabrics(causes: pl.LazyFrame, params: EndingParams) -> pl.LazyFrame:
+    """Return the causes with `symptom`: errors of links around a fatal error of their switch.
+
+    They are one incident of the fabric, whichever line was printed first. Where nothing has a
+    clock, the same log is near enough.
+    """
+    whose = [*_ATTEMPT, "host"]
+    switches = causes.filter(is_switch_error()).group_by(whose)
+    fabric = switches.agg(failed=pl.lit(value=True), fabric=pl.col("time").min())
+    reach = pl.duration(microseconds=int(params.max_fabric_seconds * 1e6))
+    near = ((pl.col("time") - pl.col("fabric")).abs() <= reach).fill_null(value=True)
+    symptom = is_link_error() & pl.col("failed").fill_null(value=False) & near
+    joined = causes.join(fabric, on=whose, how="left", nulls_equal=True)
+    return joined.with_columns(symptom=symptom).drop("failed", "fabric")
 
 
 def _exit_times(events: pl.LazyFrame) -> pl.LazyFrame:

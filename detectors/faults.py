@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-HARD_KINDS: Final = ("oom", "cuda_error", "oom_kill", "gpu_lost")
+HARD_KINDS: Final = ("oom", "cuda_error", "oom_kill", "gpu_lost", "node_failure")
 """Kinds that are hard faults whatever their code."""
 
 HARDWARE_XIDS: Final = (
@@ -71,7 +71,18 @@ def _is_hard_number() -> pl.Expr:
     kind, code = pl.col("kind"), pl.col("code").fill_null("")
     is_fatal = (pl.col("severity") == "critical").fill_null(value=False)
     xid = code.is_in(HARDWARE_XIDS) | (code.is_in(LINK_XIDS) & is_fatal)
-    return ((kind == "xid") & xid) | ((kind == "sxid") & is_fatal)
+    return ((kind == "xid") & xid) | (is_switch_error() & is_fatal)
+
+
+def is_switch_error() -> pl.Expr:
+    """Return whether an event is an error of an NVSwitch, told by the kernel or its manager."""
+    told = (pl.col("kind") == "fabric_manager") & pl.col("code").str.contains(r"^\d+$")
+    return (pl.col("kind") == "sxid") | told.fill_null(value=False)
+
+
+def is_link_error() -> pl.Expr:
+    """Return whether an event is the Xid of an NVLink: where a switch failed too, a symptom."""
+    return (pl.col("kind") == "xid") & pl.col("code").is_in(["74", *LINK_XIDS])
 
 
 def is_outside_cause() -> pl.Expr:
@@ -88,7 +99,7 @@ def fault_weight() -> pl.Expr:
     kind, code = pl.col("kind"), pl.col("code")
     is_exit = kind == "process_exit"
     return (
-        pl.when(kind.is_in([*HARD_KINDS, "xid", "sxid", "signal"]))
+        pl.when(kind.is_in([*HARD_KINDS, "xid", "sxid", "fabric_manager", "signal"]))
         .then(0)
         .when(is_exit & code.is_in(ABORT_EXITS))
         .then(3)
