@@ -13,6 +13,7 @@ from collectors.aliases import resolve_devices
 from collectors.dialects import read_file
 from collectors.flight_groups import name_groups
 from collectors.readings import Reading, join_readings
+from collectors.replayed_lines import drop_replays
 from collectors.sniffing import ReadOptions
 from collectors.xid_hints import drop_told_xids
 from paceline.naming import Origin, name_runs
@@ -117,7 +118,7 @@ def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
         reading: What all readers found.
         origins: Where each `source` lies.
     """
-    named = drop_told_xids(resolve_devices(name_runs(reading, origins)))
+    named = drop_told_xids(drop_replays(resolve_devices(name_runs(reading, origins))))
     return replace(named, collectives=name_groups(named.collectives))
 
 
