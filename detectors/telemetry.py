@@ -41,7 +41,8 @@ def find_lost_telemetry(
     """Return the devices that went silent or froze.
 
     Args:
-        samples: `SAMPLES`; a host that is silent as a whole is no finding of this detector.
+        samples: `SAMPLES`; a host that is silent as a whole is no finding of this detector, one
+            whose power readings all repeat until the data end is.
         events: `EVENTS`; kinds gpu_series_lost and gpu_series_back tell vanished series.
         params: The thresholds.
 
@@ -49,7 +50,10 @@ def find_lost_telemetry(
         `VERDICTS` of kind telemetry_lost: cause `silent` or `stale`, or that of the GPU's loss
         (`gpu_lost`, `xid_79`) where its host's kernel tells it. Partition key: host.
     """
-    return verdict_frame([*_silent(events), *_frozen(samples, params)])
+    still = _still_hosts(samples, params)
+    hosts = still["host"].to_list()
+    gpus = [one for one in _frozen(samples, params) if one.subject.host not in hosts]
+    return verdict_frame([*_silent(events), *gpus, *_frozen_hosts(still)])
 
 
 def _silent(events: pl.LazyFrame) -> list[Verdict]:
@@ -135,6 +139,60 @@ def _frozen(samples: pl.LazyFrame, params: TelemetryParams) -> list[Verdict]:
         )
         for row in rows.iter_rows(named=True)
     ]
+
+
+def _still_hosts(samples: pl.LazyFrame, params: TelemetryParams) -> pl.DataFrame:
+    """Return the hosts all of whose GPUs repeat their last power until the data end.
+
+    Returns:
+        `host`, `time` since when, `readings` and `gpus` that stand still, and `tells`: whether all
+        have a fraction. Whole watts of idle GPUs may stand still, so they tell nothing.
+    """
+    value, time = pl.col("value"), pl.col("time")
+    moved = time.filter(value != value.last()).max()
+    is_still = (time > moved).fill_null(value=True)
+    gpus = (
+        samples.pipe(require, SAMPLES)
+        .filter(pl.col("signal").is_in(NOISY_SIGNALS), pl.col("device_kind") == "gpu")
+        .drop_nulls(["value", "time", "host"])
+        .sort("host", "device", "signal", "time", "value")
+        .group_by("host", "device", "signal", maintain_order=True)
+        .agg(value.last(), readings=is_still.sum(), time=time.filter(is_still).min())
+    )
+    return (
+        gpus.group_by("host")
+        .agg(
+            pl.col("time").max(),
+            pl.col("readings").min(),
+            device=pl.lit(None, pl.String),
+            gpus=pl.col("device").n_unique(),
+            tells=(value % 1 != 0).all(),
+        )
+        .filter(pl.col("gpus") > 1, pl.col("readings") >= params.cleaning.stale_ticks)
+        .sort("host")
+        .collect()
+    )
+
+
+def _frozen_hosts(still: pl.DataFrame) -> list[Verdict]:
+    """Return the hosts whose exporter is stuck.
+
+    A host engine that was restarted behind its exporter leaves the old values there for ever.
+    """
+    return [
+        replace(
+            _verdict(row, "stale", None, _standing(row)),
+            level="host",
+            action="restart the host engine and the exporter of this host: its GPUs are not known "
+            "to be healthy",
+            needed="readings of the host's GPUs that move",
+        )
+        for row in still.filter("tells").iter_rows(named=True)
+    ]
+
+
+def _standing(row: dict[str, Any]) -> str:
+    return f"the power of all {row['gpus']} GPUs repeats bit by bit over {row['readings']} readings"
 
 
 def _verdict(row: dict[str, Any], cause: str, cleared: Any, what: str) -> Verdict:  # noqa: ANN401 -- a time or null, straight from a frame

@@ -80,6 +80,16 @@ def syslog(*lines: str) -> str:
     return "".join(stamped)
 
 
+def powers(fraction: float) -> str:
+    """Return a page of two GPUs that stand still from the fifth of 30 scrapes on."""
+    return "".join(
+        f'DCGM_FI_DEV_POWER_USAGE{{gpu="{gpu}",{HOST}}} {96 + gpu + max(0, 4 - at) + fraction} '
+        f"{1767585600000 + 30000 * at}\n"
+        for at in range(30)
+        for gpu in range(2)
+    )
+
+
 JOBS = """JobID|JobName|State|Submit|Start|End|Elapsed|NodeList|FailedNode
 1|a|NODE_FAIL|2026-01-05T00:00:00|2026-01-05T00:01:00|2026-01-05T01:00:00|00:59:00|hx8-[1-4]|hx8-3
 2|a|BOOT_FAIL|2026-01-05T00:00:00|2026-01-05T00:01:00|2026-01-05T01:00:00|00:59:00|hx8-9|
@@ -145,6 +155,15 @@ JOBS = """JobID|JobName|State|Submit|Start|End|Elapsed|NodeList|FailedNode
             'up{job="dcgm",instance="hx8-018:9400"} 1 1767585600000\n',
             [("telemetry_lost", "host", "collector_failed", "hx8-017", None)],
             id="a target that did not answer is lost telemetry, no lost GPU",
+        ),
+        pytest.param(
+            "page.prom",
+            powers(0.431),
+            [("telemetry_lost", "host", "stale", "hx8-017", None)],
+            id="power that repeats bit by bit on all GPUs is an exporter that is stuck",
+        ),
+        pytest.param(
+            "page.prom", powers(0.0), [], id="whole watts of idle GPUs may well stand still"
         ),
         pytest.param(
             "hx8-017.prom",
