@@ -1,6 +1,7 @@
 """The file dialects that hold metrics: exposition pages, API answers, export lines."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,9 @@ from collectors.frames import EVENTS, REJECTS, conform
 from collectors.metric_mappers import read_series
 from collectors.prometheus_answers import Answer, read_answers
 from collectors.readings import Reading, count_lines, join_readings, reading_of
+from collectors.series import date_pages
 from collectors.sniffing import Head, ReadOptions
+from collectors.taken import taken_at
 
 _DECLARATION: Final = re.compile(r"#\s*(?:HELP|TYPE|UNIT)\s+[a-zA-Z_:][\w:]*(?:\s|$)|# EOF$")
 _SAMPLE: Final = re.compile(r'[a-zA-Z_:][\w:]*\s*\{\s*(?:[a-zA-Z_]\w*\s*=\s*".*)?\}\s*\S*(?:\s|$)')
@@ -39,9 +42,8 @@ def read_exposition(path: Path, source: str, options: ReadOptions) -> Reading:
     Args:
         path: The file.
         source: The name to quote in evidence.
-        options: Not used: stamps are in UTC.
+        options: When a page without stamps was taken, if its name does not tell.
     """
-    del options
     page = read_page(path, source)
     repeats = page.repeats.with_columns(
         kind=pl.lit("warning"),
@@ -51,7 +53,8 @@ def read_exposition(path: Path, source: str, options: ReadOptions) -> Reading:
         source=pl.lit(source),
     )
     own = reading_of(rejects=page.rejects, events=conform(repeats.lazy(), EVENTS))
-    said = read_series(page.series, source)
+    points = date_pages(page.series.points, taken_at(source, options))
+    said = read_series(replace(page.series, points=points), source)
     unread = int(said.rejects["count"].sum())
     return count_lines(join_readings([own, said]), page.lines - page.rejects.height - unread)
 

@@ -7,7 +7,7 @@ was there. What those scrapes said themselves has been said already and is left 
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +18,9 @@ from collectors.frames import ALIASES, EVENTS, LINKS, TIME
 from collectors.gpu_presence import scrape_coverage
 from collectors.metric_mappers import read_series, readable_names
 from collectors.readings import Reading, count_lines, join_readings, reading_of
-from collectors.series import IDENTITIES, POINTS, Series, number_pages
+from collectors.series import IDENTITIES, POINTS, Series, date_pages, number_pages
 from collectors.sniffing import ReadOptions
+from collectors.taken import taken_at
 from collectors.text_blocks import BLOCK_BYTES
 
 CONTEXT_SCRAPES: Final = 4
@@ -51,7 +52,7 @@ def stream_exposition(
     Args:
         path: A file in exposition format, plain or gzip.
         source: The name to quote in evidence.
-        options: Not used: stamps are in UTC.
+        options: When a page without stamps was taken, if its name does not tell.
         block_bytes: About how much is read at once.
 
     Yields:
@@ -59,7 +60,6 @@ def stream_exposition(
         can tell, lost series and coverage; a warning says so. In one without time stamps nothing
         is compared over the end of a part.
     """
-    del options
     pages = read_page_parts(path, source, block_bytes)
     first = next(pages, None)
     if first is None:
@@ -67,7 +67,8 @@ def stream_exposition(
     if _goes_back(first.series.points):
         yield from _by_series(_with_identities(first, pages), source)
     else:
-        yield from _by_scrapes(_with_identities(first, pages), source)
+        taken = taken_at(source, options)
+        yield from _by_scrapes(_with_identities(first, pages), source, taken)
 
 
 def _goes_back(points: pl.DataFrame) -> bool:
@@ -103,21 +104,23 @@ def _by_series(pages: Iterator[Page], source: str) -> Iterator[Reading]:
     yield reading_of(events=pl.DataFrame(row))
 
 
-def _by_scrapes(pages: Iterator[Page], source: str) -> Iterator[Reading]:
-    """Yield readings of whole scrapes."""
+def _by_scrapes(pages: Iterator[Page], source: str, taken: datetime | None) -> Iterator[Reading]:
+    """Yield readings of whole scrapes; `taken` is the time of the only one that tells none."""
     held = context = POINTS.to_frame()
     said, start = Reading(), pl.lit(None, dtype=TIME)
     identities = IDENTITIES.to_frame()
     for page in pages:
         identities = page.series.identities
         ready, held = _whole_scrapes(held.vstack(page.series.points))
+        taken = None if ready.height else taken
         points = context.vstack(ready)
         reading = _mapped(points, identities, source)
         yield _accounted(_fresh(reading, said, start, source), page)
         context, start = _last_scrapes(points, identities)
         said = _said(reading, said)
     if held.height:
-        reading = _mapped(context.vstack(number_pages(held)), identities, source)
+        last = date_pages(number_pages(held), taken)
+        reading = _mapped(context.vstack(last), identities, source)
         yield _accounted(_fresh(reading, said, start, source), None)
 
 

@@ -6,6 +6,7 @@ Mappers read `identities` (thousands of rows) and only join and scale `points` (
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import polars as pl
@@ -126,6 +127,21 @@ def number_pages(points: pl.DataFrame) -> pl.DataFrame:
     page = (pl.col("position").cum_count() - 1).over("series").cast(pl.UInt32)
     kept = points.filter(~(untimed & same))
     return kept.with_columns(page=pl.when(untimed).then(page))
+
+
+def date_pages(points: pl.DataFrame, taken: datetime | None) -> pl.DataFrame:
+    """Return the points with the time at which their file was taken where they tell none.
+
+    Args:
+        points: `POINTS` of a whole file, its pages numbered.
+        taken: When the file was taken; null if nobody knows. Of several scrapes below each other
+            it is nobody's time.
+    """
+    if taken is None or (points["page"].max() or 0):
+        return points
+    return points.with_columns(
+        time=pl.col("time").fill_null(pl.lit(taken, TIME)), page=pl.lit(None, pl.UInt32)
+    )
 
 
 def has_label(key: str) -> pl.Expr:

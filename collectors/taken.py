@@ -30,6 +30,19 @@ _STAMP: Final = (
 )
 
 
+_TOOL: Final = re.compile(
+    r"(?:^|[-_])(?:ethtool|perfquery|ib\w*|mlxlink|mlx5|rdma|show|portstat|pfcstat|queuestat|smi"
+    r"|dcgm\w*|dmesg|scrape|sysfs|ufm|eth|swp|lid|port|fec)\d*(?:[-_]|$)"
+)
+"""Words of tools and ports in a file's name: what is named so beside a stamp is no host."""
+
+
+def _undated(stem: str) -> str:
+    """Return a name in lower case without the stamp at its end, if a host's may be left."""
+    bare = re.sub(rf"[-_]?{_STAMP}$", "", stem, flags=re.IGNORECASE)
+    return stem if _TOOL.search(bare) else bare
+
+
 def taken_at(source: str, options: ReadOptions) -> datetime | None:
     """Return when a file was taken, in UTC; null if neither caller nor name tells.
 
@@ -64,7 +77,7 @@ def taken_on(source: str, options: ReadOptions, min_digits: int = 2) -> str | No
         return options.host.strip().lower()
     *folders, name = PurePosixPath(source.lower()).parts or ("",)
     for part in (name, *reversed(folders)):
-        stem = part.split(".")[0]
+        stem = _undated(part.split(".")[0])
         named = re.fullmatch(HOST_NAME, stem)
         least = MIN_PLAIN_DIGITS if part == name and "-" not in stem else min_digits
         if named and len(named[1]) >= least and not re.fullmatch(NO_HOST, stem):

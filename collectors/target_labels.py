@@ -13,6 +13,8 @@ import polars as pl
 
 from collectors.identity import canonical_host
 from collectors.series import has_label, label_of
+from collectors.sniffing import ReadOptions
+from collectors.taken import taken_on
 
 _HOST_KEYS: Final = (
     "hostname",
@@ -73,8 +75,9 @@ def fill_hosts(labelled: pl.DataFrame, identities: pl.DataFrame, source: str) ->
     Args:
         labelled: Has `host`, null where the labels name none, and `target`, the scrape's address.
         identities: `IDENTITIES` of the whole source; `node_uname_info` names the node.
-        source: The source's name. A page that is saved for each host is often named after it: that
-            is the last resort, and only for a name that looks like a host's.
+        source: The source's name. A page that is saved for each host is often named after it, or
+            lies in a folder of its name: that is the last resort, and only for a name that looks
+            like a host's; the folder's only where no address is known either.
     """
     names = identities.filter(pl.col("name") == "node_uname_info").select(
         target=label_of("instance"), nodename=canonical_host(label_of("nodename"))
@@ -84,6 +87,12 @@ def fill_hosts(labelled: pl.DataFrame, identities: pl.DataFrame, source: str) ->
     stem = PurePath(source).stem.lower()
     named = re.match(_HOST_FILE, stem) and not re.search(_NO_HOST_FILE, stem)
     last = known.item() if len(known) == 1 else stem if named and not len(known) else None
+    kept = taken_on(source, ReadOptions()) if known.is_empty() else None
     return labelled.join(by_target, on="target", how="left", maintain_order="left").with_columns(
-        host=pl.coalesce("host", "nodename", pl.lit(last, pl.String))
+        host=pl.coalesce(
+            "host",
+            "nodename",
+            pl.lit(last, pl.String),
+            pl.when(pl.col("target").is_null()).then(pl.lit(kept, pl.String)),
+        )
     )
