@@ -17,6 +17,8 @@ NODE_FIELDS: Final = schema_of(
 
 _NICS: Final = (
     ("network_speed_bytes", "network_speed_bytes_per_second"),
+    ("network_mtu_bytes", "mtu_bytes"),
+    ("network_up", "link_up"),
     ("network_carrier_changes_total", "carrier_changes_total"),
     ("network_carrier_down_changes_total", "carrier_downs_total"),
     ("network_carrier_up_changes_total", "carrier_ups_total"),

@@ -67,7 +67,7 @@ _DELTA: Final = (
 )
 
 _CLEAR: Final = (
-    r"ERR (?P<error>540[AB]|4C0A): .*?\bon (?:node )?(?P<name>.+?) "
+    r'ERR (?P<error>540[AB]|4C0A): .*?\bon (?:node )?"?(?P<name>[^"]+?)"? '
     r"\((?:NodeGUID: )?(?P<guid>0x[0-9A-Fa-f.]+)\)\s*:?\s*port (?P<port>\d+)"
 )
 

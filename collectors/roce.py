@@ -12,7 +12,7 @@ import polars as pl
 from collectors.frames import conform
 from collectors.port_fields import TOP_64
 from collectors.readings import Reading, reading_of
-from collectors.roce_fields import roce_fields
+from collectors.roce_fields import TYPED, roce_fields
 from collectors.samples import MEANINGS, MEASURED, measure, samples_of
 from collectors.series import Series, label_of
 from collectors.subnet import port_device
@@ -29,7 +29,7 @@ _BYTES: Final = r"^rdma_.*(?:xmit|rcv|transmit|receive|tx|rx)_?.*(?:data|bytes)"
 
 def roce_names(names: pl.Series) -> pl.Series:
     """Return those of `names` that `read_roce` understands."""
-    is_helper = names.is_in(["node_exporter_build_info", "node_uname_info"])
+    is_helper = names.is_in(["node_exporter_build_info", "node_uname_info", TYPED])
     is_bytes = names.str.contains(_BYTES)
     return pl.concat([roce_fields(names)["name"], names.filter(is_helper | is_bytes)]).unique()
 
@@ -42,11 +42,13 @@ def read_roce(series: Series, source: str) -> Reading:
         source: The name to quote in evidence.
 
     Returns:
-        A reading with samples. A zero that the exporter's version writes for counters it cannot
-        find is null (`exporter_version`), one for a file that is not there `missing_file`.
+        A reading with samples, and rejects for statistics that nobody knows. A zero that the
+        exporter's version writes for counters it cannot find is null (`exporter_version`), one for
+        a file that is not there `missing_file`.
     """
-    fields = roce_fields(series.identities["name"])
-    known = series.identities.join(fields, on="name", how="inner", maintain_order="left")
+    typed = _by_type(series.identities)
+    fields = roce_fields(typed["name"])
+    known = typed.join(fields, on="name", how="inner", maintain_order="left")
     placed = known.with_columns(
         host=host_label(),
         target=label_of("instance"),
@@ -57,7 +59,35 @@ def read_roce(series: Series, source: str) -> Reading:
     hosted = fill_hosts(placed, series.identities, source)
     doubts = pl.concat([_old_exporter(hosted, series), _missing_files(hosted, series)])
     measured = measure(series.points, conform(hosted.lazy(), MEANINGS).collect())
-    return reading_of(samples=samples_of(_sum_parts(_doubt(measured, doubts)), source))
+    return reading_of(
+        samples=samples_of(_sum_parts(_doubt(measured, doubts)), source),
+        rejects=_unknown_types(typed.join(fields, on="name", how="anti"), series.points, source),
+    )
+
+
+def _by_type(identities: pl.DataFrame) -> pl.DataFrame:
+    """Return the label sets with the statistic in the name where a label tells it."""
+    named = pl.concat_str(pl.lit(TYPED), label_of("type"), separator="/")
+    is_typed = pl.col("name") == TYPED
+    return identities.with_columns(name=pl.when(is_typed).then(named).otherwise("name"))
+
+
+def _unknown_types(unread: pl.DataFrame, points: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return one reject for each statistic of Showmax's exporter that has no signal."""
+    typed = unread.filter(pl.col("name").str.starts_with(f"{TYPED}/"))
+    return (
+        points.join(typed.select("series", "name"), on="series")
+        .group_by("name")
+        .agg(pl.col("position").min(), count=pl.len())
+        .sort("position", "name")
+        .select(
+            "position",
+            "count",
+            source=pl.lit(source),
+            text="name",
+            reason=pl.lit("unknown statistic"),
+        )
+    )
 
 
 def _old_exporter(hosted: pl.DataFrame, series: Series) -> pl.DataFrame:

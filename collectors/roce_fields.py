@@ -27,6 +27,9 @@ ETHTOOL: Final = tuple((_exported(name), signal, factor) for name, signal, facto
 """node_exporter's name after `node_ethtool_`, signal, factor; N is a priority or lane. Several of
 one interface are one signal: their sum."""
 
+TYPED: Final = "node_net_ethtool"
+"""The one metric of Showmax/prometheus-ethtool-exporter: the label `type` names the statistic."""
+
 _NUMBERED: Final = r"(prio|priority_|lane_)\d"
 
 HARDWARE: Final = (
@@ -65,10 +68,12 @@ def roce_fields(names: pl.Series) -> pl.DataFrame:
         names: Metric names.
 
     Returns:
-        One row a name; `exporter` is ethtool, node (its hardware counters) or rdma (the kernel's
-        file names behind `rdma_`, as oracle-quickstart/oci-hpc exposes them).
+        One row a name; `exporter` is ethtool, typed (Showmax's, its statistic behind `TYPED`),
+        node (its hardware counters) or rdma (the kernel's file names behind `rdma_`, as
+        oracle-quickstart/oci-hpc exposes them).
     """
     rows = [(f"node_ethtool_{name}", *rest, "ethtool") for name, *rest in ETHTOOL]
+    rows += [(f"{TYPED}/{name}", *rest, "typed") for name, *rest in STATISTICS]
     for node, kernel, signal in HARDWARE:
         rows.append((f"rdma_{kernel}", f"{signal}_total", 1.0, "rdma"))
         if node:

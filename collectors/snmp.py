@@ -86,7 +86,7 @@ def _placed(series: Series) -> pl.DataFrame:
         index=index.cast(pl.Int32, strict=False),
         port=pl.when(~is_node).then(named),
         device_kind=pl.when(is_node).then(pl.lit("node")).otherwise(pl.lit("switch_port")),
-        priority=label_of("cpfcifpriorityvalue", "priority"),
+        priority=label_of("cpfcifpriorityvalue", "priority", "prio"),
     )
     return _with_priorities(_with_hosts(placed, series.identities), series.identities).pipe(
         _one_speed
