@@ -62,6 +62,9 @@ _WIDTHS: Final = (2.0**32, 2.0**53, 2.0**64)
 BUNDLE: Final = r"(?i)^(?:port-?channel|bond|ae|po|lag)-?\d+$"
 """Names of link aggregates: their counters are the sum over the members of the moment."""
 
+_OF_PACKETS: Final = r"_(?:packets|frames|discards)_total$|^(?:receive|transmit|crc)_errors_total$"
+"""Signals that count packets."""
+
 _SPEEDS: Final = ("port_rate_bytes_per_second", "network_speed_bytes_per_second")
 
 _ENTITY: Final = ("host", "device_kind", "device", "signal")
@@ -211,15 +214,16 @@ def _step() -> pl.Expr:
 def _limit(params: CounterParams) -> pl.Expr:
     """Return the most that a counter can have grown by, from the port's speed and the time.
 
-    Source: fabric reference, section 5.1; frames are at least 24 bytes long (InfiniBand), ticks
-    are 8 bytes, pauses are counted by priority, of which there are 8; an error is a bit at least.
+    Source: fabric reference, section 5.1; packets have 24 bytes on InfiniBand, whose counters do
+    not wrap, else 64; ticks are 8 bytes; there are 8 priorities; an error is a bit at least.
     """
     name, speed = pl.col("signal"), pl.col("speed")
+    packet_bytes = pl.when(pl.col("wraps_at").is_finite()).then(64.0).otherwise(24.0)
     each_second = (
         pl.when(name.str.ends_with("_bytes_total"))
         .then(speed)
-        .when(name.str.contains(r"_(?:packets|frames)_total$"))
-        .then(speed / 24.0)
+        .when(name.str.contains(_OF_PACKETS))
+        .then(speed / packet_bytes)
         .when(name.str.ends_with("_ticks_total"))
         .then(speed / 8.0)
         .when(name.str.ends_with("_seconds_total"))

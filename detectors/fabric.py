@@ -6,6 +6,7 @@ is one link although listings name it from both ends.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import polars as pl
@@ -91,7 +92,7 @@ def fabric_of(
     resets = pl.concat([_instants(boots), _clears(happened, readings)])
     calm = pl.concat([_starts(boots, params), _bring_ups(intervals, happened, params)])
     return Fabric(
-        intervals=_doubted(intervals, resets, _at_both_ends(calm, ends)),
+        intervals=_doubted(intervals, readings, resets, _at_both_ends(calm, ends)),
         readings=readings.filter(~pl.col("signal").is_in(_counters())).select(READINGS.names()),
         ends=ends,
         events=happened,
@@ -225,14 +226,48 @@ def _at_both_ends(windows: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
 _SPAN: Final = ("since", "until")
 
 
-def _doubted(intervals: pl.DataFrame, resets: pl.DataFrame, calm: pl.DataFrame) -> pl.DataFrame:
+def _doubted(
+    intervals: pl.DataFrame, readings: pl.DataFrame, resets: pl.DataFrame, calm: pl.DataFrame
+) -> pl.DataFrame:
     """Return the intervals with those marked that a reset or a time of settling touches."""
     cleared = pl.lit(touched(intervals, _of_ports(resets, intervals)))
+    known = ~pl.lit(_rebased(intervals, readings))
     return intervals.with_columns(
-        delta=pl.when(~cleared).then("delta"),
-        reset=pl.col("reset") | cleared,
+        delta=pl.when(~cleared, known).then("delta"),
+        min_delta=pl.when(known).then("min_delta"),
+        reset=pl.col("reset") | cleared | ~known,
         settling=touched(intervals, _of_ports(calm, intervals)),
     )
+
+
+def _rebased(intervals: pl.DataFrame, readings: pl.DataFrame) -> pl.Series:
+    """Return for each interval whether its two readings count from different clears before it.
+
+    SONiC's tables count from the last clear of the user who asks; another user sees other numbers.
+    """
+    age = pl.duration(microseconds=(pl.col("value") * 1e6).cast(pl.Int64))
+    never = pl.when(pl.col("reason") == "not_cleared").then(pl.from_epoch(pl.lit(0)).cast(TIME))
+    ages = (
+        readings.filter(pl.col("signal") == "seconds_since_clear")
+        .select("host", "port", "time", began=pl.coalesce((pl.col("time") - age).cast(TIME), never))
+        .drop_nulls()
+        .group_by("host", "port", "time")
+        .agg(pl.col("began").max())
+    )
+    keys = ["host", "port"]
+    both = intervals.select(*keys, "start", "end").join(
+        ages, left_on=[*keys, "start"], right_on=[*keys, "time"], how="left", maintain_order="left"
+    )
+    told = both.join(
+        ages, left_on=[*keys, "end"], right_on=[*keys, "time"], how="left", maintain_order="left"
+    )
+    before, began = pl.col("began"), pl.col("began_right")
+    differs = (began - before).abs() > _SAME_CLEAR
+    return told.select((differs & (began <= pl.col("start"))).fill_null(value=False)).to_series()
+
+
+_SAME_CLEAR: Final = timedelta(minutes=2)
+"""Ages in whole minutes place one clear within a minute at either reading."""
 
 
 def _of_ports(windows: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:

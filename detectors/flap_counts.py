@@ -115,6 +115,24 @@ def _drops(fabric: Fabric) -> pl.DataFrame:
             count=count.cast(pl.Int64),
             fell=(pl.col("reset") & (pl.col("min_delta") == pl.col("value"))).any(),
         )
+        .join(_counted_on(fabric.intervals), on=["host", "port", "start", "end"], how="left")
+        .with_columns(fell=pl.col("fell") & pl.col("counted_on").is_null())
+        .drop("counted_on")
+    )
+
+
+def _counted_on(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Return the intervals of ports whose traffic was counted on: neither booted nor loaded anew.
+
+    There a counter that fell was cleared alone, and what it shows since are drops.
+    """
+    return (
+        intervals.filter(
+            pl.col("signal").str.contains("_(?:bytes|packets)_total$"),
+            pl.col("min_delta") < pl.col("value"),
+        )
+        .select("host", "port", "start", "end", counted_on=pl.lit(value=True))
+        .unique()
     )
 
 
