@@ -51,7 +51,8 @@ def find_buffer_faults(fabric: Fabric, params: BufferParams) -> pl.DataFrame:
 
     Returns:
         `VERDICTS` of kind config_drift: cause `headroom` for a port that drops while it pauses its
-        sender, `lossy_class` for one whose priority drops and never pauses. Partition key: fabric.
+        sender, `lossy_class` for one whose priority drops and never pauses; kind congestion and
+        cause `nic_buffer` for a NIC that drops and hardly pauses. Partition key: fabric.
     """
     drops = port_growth(fabric.intervals, (*_PORT_DROPS, *_CLASS_DROPS), params.spells.bin_seconds)
     bad = drops.filter(pl.col("rate") >= params.min_drops_per_second)
@@ -80,6 +81,8 @@ def _judged(
         return
     if by_class:
         yield _lossy_verdict(row, counted, params, known=sent is not None)
+    elif row["port_kind"] == "nic":
+        yield _nic_verdict(row, counted, params)
 
 
 def _of_spell(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
@@ -144,7 +147,17 @@ def _lossy_verdict(
     )
 
 
+def _nic_verdict(
+    row: dict[str, Any], counted: tuple[Evidence, ...], params: BufferParams
+) -> Verdict:
+    near = row_end(row)
+    what = "has no room for what arrives: slow at home, or its class is not lossless; no cable"
+    seen = Evidence(source=end_text(near), time=row["onset"], what=what)
+    return _verdict(row, "nic_buffer", "low", (seen, *counted), params)
+
+
 _ACTIONS: Final = {
+    "nic_buffer": "look at this host's PCIe link, memory and ring sizes, and whether PFC is on",
     "headroom": "give the lossless priority group of this port headroom (XOFF room) for its cable",
     "lossy_class": "map the RDMA traffic class to the paused priority on every hop and on the NIC",
 }
@@ -161,7 +174,7 @@ def _verdict(
     is_switch = row["port_kind"] == "switch_port"
     level: Level = "link" if is_switch else "nic"
     return Verdict(
-        kind="config_drift",
+        kind="congestion" if cause == "nic_buffer" else "config_drift",
         level=level,
         subject=Subject(switch=host, port=port) if is_switch else Subject(host=host, device=port),
         onset=row["onset"],

@@ -74,7 +74,7 @@ def find_congestion(fabric: Fabric, params: CongestionParams) -> pl.DataFrame:
     return verdict_frame(
         [
             *(fabric_verdict(row, marks, params.spells) for row in runs),
-            *_rooted(stops, fabric, params),
+            *_rooted(stops, fabric, marks, params),
         ]
     )
 
@@ -144,7 +144,9 @@ def _is_damaged(stop: Stop, fabric: Fabric) -> bool:
     return stop.direction == "waited" and float(mine["min_delta"].sum()) >= 10.0  # noqa: PLR2004 -- as in detectors.dirty_bins: fewer may be chance
 
 
-def _rooted(stops: Sequence[Stop], fabric: Fabric, params: CongestionParams) -> list[Verdict]:
+def _rooted(
+    stops: Sequence[Stop], fabric: Fabric, marks: pl.DataFrame, params: CongestionParams
+) -> list[Verdict]:
     """Return the verdicts on the roots, and on what is stopped without a known one."""
     found, others = roots(stops)
     receivers = _by_stopper([one for one in found if one.by_nic])
@@ -158,7 +160,7 @@ def _rooted(stops: Sequence[Stop], fabric: Fabric, params: CongestionParams) -> 
             for group in receivers
         ),
         *(
-            incast_verdict(group, _victims(group, others), fabric, params.spells)
+            incast_verdict(group, _victims(group, others), fabric, marks, params.spells)
             for group in incasts
         ),
     ]
@@ -169,7 +171,7 @@ def _rooted(stops: Sequence[Stop], fabric: Fabric, params: CongestionParams) -> 
         if one.direction == "received"
         and not any(one in group or _meets(one, group) for group in explained)
     ]
-    return [*told, *paused_verdict(open_stops, params.spells)]
+    return [*told, *paused_verdict(open_stops, marks, params.spells)]
 
 
 def _by_stopper(stops: Sequence[Stop], *, whole: bool = False) -> list[list[Stop]]:

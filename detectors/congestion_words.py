@@ -74,6 +74,21 @@ def fabric_verdict(row: dict[str, Any], marks: pl.DataFrame, spells: SpellParams
     )
 
 
+def silent_marks(marks: pl.DataFrame, stops: Sequence[Stop]) -> tuple[Evidence, ...]:
+    """Return that nobody saw a congestion mark meanwhile, if marks are counted at all.
+
+    Args:
+        marks: `GROWTH` of congestion marks.
+        stops: Spells of pauses.
+    """
+    start, end = min(one.start for one in stops), max(one.stop for one in stops)
+    during = marks.filter(pl.col("bin").is_between(start, end))
+    if during.is_empty() or float(during["grown"].sum()) > 0:
+        return ()
+    what = "no marks meanwhile: ECN is off or its thresholds are too high, pauses hold alone"
+    return (Evidence(source=during["signal"][0], time=start, what=what),)
+
+
 def _marks(row: dict[str, Any], marks: pl.DataFrame) -> tuple[Evidence, ...]:
     """Return how congestion marks moved: pauses without marks point at the ECN configuration."""
     inside = marks.filter(pl.col("bin").is_between(row["start"], row["stop"]))["rate"].median()
@@ -134,7 +149,11 @@ def _host_signs(fabric: Fabric, host: str) -> tuple[Evidence, ...]:
 
 
 def incast_verdict(
-    stops: Sequence[Stop], victims: tuple[str, ...], fabric: Fabric, spells: SpellParams
+    stops: Sequence[Stop],
+    victims: tuple[str, ...],
+    fabric: Fabric,
+    marks: pl.DataFrame,
+    spells: SpellParams,
 ) -> Verdict:
     """Return the verdict on a switch that stops several sources and is stopped by nobody.
 
@@ -142,6 +161,7 @@ def incast_verdict(
         stops: Its spells at one time.
         victims: Who is held back by it.
         fabric: For the egress that is full.
+        marks: `GROWTH` of congestion marks.
         spells: Width and number of bins.
     """
     switch = (stops[0].stopper or stops[0].counted)[0]
@@ -158,6 +178,7 @@ def incast_verdict(
         evidence=(
             Evidence(source=switch, time=stops[0].onset, what=what + full),
             *(stop_evidence(one) for one in stops[:MAX_QUOTED]),
+            *silent_marks(marks, stops),
         ),
         victims=victims,
         action=(
@@ -200,7 +221,9 @@ def _full_egress(
     return full[0] if full else None
 
 
-def paused_verdict(stops: Sequence[Stop], spells: SpellParams) -> list[Verdict]:
+def paused_verdict(
+    stops: Sequence[Stop], marks: pl.DataFrame, spells: SpellParams
+) -> list[Verdict]:
     """Return the verdict on ports that are stopped by nobody knows whom: victims, all of them."""
     if not stops:
         return []
@@ -216,7 +239,10 @@ def paused_verdict(stops: Sequence[Stop], spells: SpellParams) -> list[Verdict]:
             subject=subject if alone else Subject(group="paused ports"),
             cause="paused_by_peer",
             confidence="low" if all(one.brief for one in ordered) else "medium",
-            evidence=tuple(stop_evidence(one) for one in ordered[:MAX_QUOTED]),
+            evidence=(
+                *(stop_evidence(one) for one in ordered[:MAX_QUOTED]),
+                *silent_marks(marks, ordered),
+            ),
             victims=tuple(end_text(end) for end in ends)[:16],
             action="look behind the other end of these cables: they are stopped, not at fault",
             needed="the topology, and pause counters of the switches and of the hosts behind them",

@@ -11,6 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.lanes import RECEIVED_POWER, SENT_POWER, lane_powers, port_powers
+from detectors.lasers import worn_laser
 from detectors.verdicts import Evidence, Subject
 
 MAX_LANE_SPREAD_DB: Final = 2.0
@@ -107,7 +108,8 @@ def likely_part(readings: pl.DataFrame, near: End, far: End | None, until: datet
     powers = lane_powers(readings)
     received = port_powers(powers, RECEIVED_POWER, near, until)
     sent = port_powers(powers, SENT_POWER, far, until) if far else {}
-    named = _named_part(near, far, received, sent)
+    worn = worn_laser(readings, far, near, until) if far else None
+    named = _worn_part(far, worn) or _named_part(near, far, received, sent)
     here, there = end_text(near), end_text(far) if far else "the far end"
     others = (
         f"transmitter of {there}",
@@ -116,6 +118,14 @@ def likely_part(readings: pl.DataFrame, near: End, far: End | None, until: datet
     )
     action = "clean or reseat the connector at the receiving end, then swap the cable"
     return named or Part(suspects=others, action=action)
+
+
+def _worn_part(far: End | None, worn: str | None) -> Part | None:
+    """Return the sending optic, if something says that its laser is worn."""
+    if far is None or worn is None:
+        return None
+    seen = Evidence(source=end_text(far), what=worn)
+    return _part(f"transmitter of {end_text(far)}", seen, "replace the optic at the sending end")
 
 
 def _named_part(

@@ -36,6 +36,12 @@ _STATUSES: Final = {
 }
 
 
+_LOCK_LOSSES: Final = ("fec_sync_loss", "fec_alignment_loss")
+
+_MIN_LOSSES: Final = 2
+"""One loss of lock is what any link shows while it trains."""
+
+
 def find_status_faults(fabric: Fabric) -> pl.DataFrame:
     """Return the links whose port says itself what is wrong.
 
@@ -44,10 +50,12 @@ def find_status_faults(fabric: Fabric) -> pl.DataFrame:
 
     Returns:
         `VERDICTS`: link_fault of cause `bad_signal` or `module_heat`, config_drift of cause
-        `link_settings`, one row a port and cause. Partition key: fabric.
+        `link_settings`, one row a port and cause. A port that loses lock again and again and is
+        not up is one whose ends do not agree. Partition key: fabric.
     """
+    told = fabric.events.filter(pl.col("kind").is_in(list(_STATUSES)))
     rows = (
-        fabric.events.filter(pl.col("kind").is_in(list(_STATUSES)))
+        pl.concat([told, _never_locked(fabric)])
         .drop_nulls(["host", "device"])
         .with_columns(
             port="device",
@@ -61,6 +69,27 @@ def find_status_faults(fabric: Fabric) -> pl.DataFrame:
         .to_dicts()
     )
     return verdict_frame(_verdict(row, fabric) for row in rows)
+
+
+def _never_locked(fabric: Fabric) -> pl.DataFrame:
+    """Return a failed training for each port that loses lock and was never seen up."""
+    port, code, kind = ["host", "device"], pl.col("code"), pl.col("kind")
+    named = fabric.events.drop_nulls([*port, "time"])
+    losses = named.filter(kind == "port_error", code.is_in(_LOCK_LOSSES))
+    lasting = losses.filter(pl.len().over([*port, "code"]) >= _MIN_LOSSES)
+    state = pl.col("value") == pl.when(pl.col("signal") == "port_state").then(4.0).otherwise(1.0)
+    states = fabric.readings.filter(pl.col("signal").is_in(["port_state", "link_up"]))
+    seen = states.drop_nulls("value").select("host", device="port", up=state)
+    moves = named.filter(kind.is_in(["link_up", "link_down"]))
+    shut = named.filter(kind == "admin_down").select(port)
+    moved = moves.select(*port, up=kind == "link_up")
+    down = pl.concat([seen, moved]).group_by(port).agg(pl.col("up").any()).filter(~pl.col("up"))
+    said = pl.format("{} {} times, and the port is not up", "code", pl.len().over([*port, "code"]))
+    return (
+        lasting.join(down, on=port, how="semi")
+        .join(shut, on=port, how="anti")
+        .with_columns(message=said, kind=pl.lit("link_training_failed"))
+    )
 
 
 def _verdict(row: dict[str, Any], fabric: Fabric) -> Verdict:

@@ -16,9 +16,12 @@ from detectors.dirty_bins import LINE_LIMITS, MAX_DAMAGED_HOURLY, DirtyParams, d
 from detectors.fabric import Fabric
 from detectors.growth import PORT, SpellParams, bad_spells, port_growth
 from detectors.link_words import end_text, row_end
-from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+from detectors.verdicts import Confidence, Evidence, Subject, Verdict, verdict_frame
 
 _TRAVELLING: Final = ("crc_errors_total", "remote_physical_errors_total", "receive_errors_total")
+_SIZED: Final = ("oversize_packets_total", "undersize_packets_total", "length_errors_total")
+"""Packets of a wrong length: a receiver counts them among its errors, and no line damaged them."""
+
 _INSIDE: Final = ("end_to_end_crc_errors_total",)
 
 MAX_LISTED: Final = 16
@@ -48,29 +51,84 @@ def find_travelled_errors(fabric: Fabric, params: TravelledParams) -> pl.DataFra
 
     Returns:
         `VERDICTS` of kind unknown that name nobody: cause `damage_upstream` where packets arrive
-        damaged over clean lines and no port of the fabric errs, `internal_corruption` where
-        payloads rot between good frames. Partition key: fabric.
+        damaged over clean lines and no port of the fabric errs, `damage_unplaced` where the ports
+        tell nothing of their lines, `internal_corruption` where payloads rot between good frames.
+        Partition key: fabric.
     """
-    signals = (*LINE_LIMITS, *_TRAVELLING, *_INSIDE)
+    signals = (*LINE_LIMITS, *_TRAVELLING, *_SIZED, *_INSIDE)
     growth = port_growth(fabric.intervals, tuple(dict.fromkeys(signals)), params.spells.bin_seconds)
-    return verdict_frame([*_upstream(growth, params), *_inside(growth, params)])
+    return verdict_frame([*_arrived(growth, params), *_inside(growth, params)])
 
 
-def _upstream(growth: pl.DataFrame, params: TravelledParams) -> Iterable[Verdict]:
-    """Yield the verdict on damaged packets that no dirty line of the same time explains."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Origin:
+    """What is said of damaged packets, by what is known of the line that they came over."""
+
+    cause: str
+    where: str
+    confidence: Confidence
+    action: str
+    needed: str
+
+
+_BEFORE: Final = _Origin(
+    cause="damage_upstream",
+    where="whose own lines are clean: damaged before them",
+    confidence="medium",
+    action="walk upstream to the first hop whose FEC or symbol errors grow; clear all of these",
+    needed="error counters of the line (FEC, symbol) at every hop before these ports",
+)
+
+_ANYWHERE: Final = _Origin(
+    cause="damage_unplaced",
+    where="that tell nothing of their own lines: damaged on these or before them",
+    confidence="low",
+    action="read FEC and symbol errors of these ports: if they grow it is the line, else upstream",
+    needed="error counters of the line (FEC, symbol) of these ports",
+)
+
+
+def _arrived(growth: pl.DataFrame, params: TravelledParams) -> Iterable[Verdict]:
+    """Yield the verdicts on damaged packets that no dirty line of the same time explains."""
     is_line = pl.col("signal").is_in(list(LINE_LIMITS))
     sources = bad_spells(dirty_bins(growth, DirtyParams()), growth, params.spells)
     erring = growth.filter(is_line, pl.col("grown") > 0).select(PORT).unique()
-    arrived = growth.filter(pl.col("signal").is_in(_TRAVELLING)).join(erring, on=PORT, how="anti")
+    arrived = _damaged(growth).join(erring, on=PORT, how="anti")
+    if sources.height:
+        return
+    told = growth.filter(is_line).select(PORT).unique()
+    yield from _unexplained(arrived.join(told, on=PORT, how="semi"), _BEFORE, params)
+    yield from _unexplained(arrived.join(told, on=PORT, how="anti"), _ANYWHERE, params)
+
+
+def _damaged(growth: pl.DataFrame) -> pl.DataFrame:
+    """Return the growth of damaged packets, less those whose length was wrong."""
+    keys = [*PORT, "bin"]
+    sized = growth.filter(pl.col("signal").is_in(_SIZED)).group_by(keys).agg(pl.col("grown").sum())
+    is_lump = pl.col("signal") == "receive_errors_total"
+    other = pl.when(is_lump).then(pl.col("grown_right").fill_null(0.0)).otherwise(0.0)
+    left = (pl.col("grown") - other).clip(lower_bound=0.0)
+    return (
+        growth.filter(pl.col("signal").is_in(_TRAVELLING))
+        .join(sized, on=keys, how="left")
+        .with_columns(grown=left, rate=left / pl.col("seconds"))
+        .select(growth.columns)
+    )
+
+
+def _unexplained(
+    arrived: pl.DataFrame, origin: _Origin, params: TravelledParams
+) -> Iterable[Verdict]:
+    """Yield the verdict on ports at which too many damaged packets arrived."""
     bad = arrived.filter(pl.col("rate") * 3600.0 > params.max_hourly)
     spells = bad_spells(bad, arrived, params.spells)
-    if spells.is_empty() or sources.height:
+    if spells.is_empty():
         return
     rows = spells.sort("onset", *PORT).to_dicts()
     ports = [end_text(row_end(row)) for row in rows]
     sums = bad.group_by("signal").agg(pl.col("grown").sum()).sort("signal").rows()
     counted = ", ".join(f"{signal} +{grown:.0f}" for signal, grown in sums)
-    what = f"{counted} at {len(set(ports))} ports whose own lines are clean: damaged before them"
+    what = f"{counted} at {len(set(ports))} ports {origin.where}"
     yield Verdict(
         kind="unknown",
         level="job",
@@ -78,12 +136,12 @@ def _upstream(growth: pl.DataFrame, params: TravelledParams) -> Iterable[Verdict
         onset=rows[0]["onset"],
         onset_before_data=rows[0]["from_start"],
         detected=rows[0]["onset"],
-        cause="damage_upstream",
-        confidence="medium",
+        cause=origin.cause,
+        confidence=origin.confidence,
         evidence=(Evidence(source="error counters", time=rows[0]["onset"], what=what),),
         victims=tuple(dict.fromkeys(ports))[:MAX_LISTED],
-        action="walk upstream to the first hop whose FEC or symbol errors grow; clear all of these",
-        needed="error counters of the line (FEC, symbol) at every hop before these ports",
+        action=origin.action,
+        needed=origin.needed,
     )
 
 

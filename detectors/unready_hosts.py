@@ -28,7 +28,7 @@ class UnreadyParams:
     """
 
     spells: SpellParams = field(default_factory=SpellParams)
-    min_per_second: float = 100.0
+    min_per_second: float = 10.0
     min_peer_ratio: float = 10.0
 
 

@@ -10,6 +10,7 @@ from collectors.readings import Reading
 from detectors.attribution import attribute
 from detectors.blind_ports import BlindParams, find_blind_ports
 from detectors.buffers import BufferParams, find_buffer_faults
+from detectors.bus_errors import BusErrorParams, find_bus_errors
 from detectors.cleaning import CleaningParams, clean_steps
 from detectors.congestion import CongestionParams, find_congestion
 from detectors.counters import CounterParams
@@ -66,6 +67,7 @@ class DetectorParams:
     storms: StormParams = field(default_factory=StormParams)
     buffers: BufferParams = field(default_factory=BufferParams)
     marks: MarkParams = field(default_factory=MarkParams)
+    bus_errors: BusErrorParams = field(default_factory=BusErrorParams)
     unready: UnreadyParams = field(default_factory=UnreadyParams)
     mtus: MtuParams = field(default_factory=MtuParams)
     blind: BlindParams = field(default_factory=BlindParams)
@@ -110,6 +112,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("storms", lambda v, p: find_storms(v.fabric, p.storms)),
     ("buffers", lambda v, p: find_buffer_faults(v.fabric, p.buffers)),
     ("marks", lambda v, p: find_mark_faults(v.fabric, p.marks)),
+    ("bus errors", lambda v, p: find_bus_errors(v.fabric, p.bus_errors)),
     ("unready hosts", lambda v, p: find_unready_hosts(v.fabric, p.unready)),
     ("MTUs", lambda v, p: find_mtu_faults(v.fabric, p.mtus)),
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
