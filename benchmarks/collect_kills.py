@@ -22,7 +22,7 @@ from pathlib import Path
 import polars as pl
 import requests
 
-from collectors.store import Store
+from collectors.storage.store import Store
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 HOURS = 3

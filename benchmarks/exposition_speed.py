@@ -14,7 +14,7 @@ from pathlib import Path
 from prometheus_client.parser import text_fd_to_metric_families
 
 from benchmarks.scrapes import scrapes, write_archive
-from collectors.exposition import read_page
+from collectors.metrics.exposition import read_page
 
 PAGE_BYTES = 160_000_000
 ROUNDS = 5

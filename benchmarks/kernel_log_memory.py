@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from collectors.kernel_logs import stream_kernel_log
+from collectors.hosts.kernel_logs import stream_kernel_log
 from collectors.sniffing import ReadOptions
 
 START = datetime(2025, 12, 30, tzinfo=UTC)

@@ -39,7 +39,7 @@ def history() -> str:
 
 def ours(url: str) -> int:
     """Pull with Paceline; return the number of points."""
-    from collectors.prometheus import PrometheusServer, fetch_answer
+    from collectors.metrics.prometheus import PrometheusServer, fetch_answer
 
     server = PrometheusServer(url=url)
     return fetch_answer(server, METRIC, START, END).series().points.height
@@ -96,9 +96,9 @@ def peak_mb() -> float:
 
 def pull_imports(way: str) -> None:
     """Load what a way needs, so that loading is not measured."""
-    import collectors.prometheus
+    import collectors.metrics.prometheus
 
-    assert collectors.prometheus
+    assert collectors.metrics.prometheus
     if way != "ours":
         import pandas as pd
         import prometheus_api_client

@@ -4,46 +4,46 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from collectors.arista_captures import read_arista_captures, wants_arista_captures
-from collectors.dcgmi_dmon import read_dcgmi_dmon, wants_dcgmi_dmon
-from collectors.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
-from collectors.discovery import read_discovery, wants_discovery
-from collectors.fabric_manager import read_fabric_manager, wants_fabric_manager
-from collectors.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
-from collectors.flight_recorder import read_flight_recorder, wants_flight_recorder
-from collectors.gnmi_documents import read_gnmi, wants_gnmi
-from collectors.gnmi_lines import read_gnmi_lines, wants_gnmi_lines
-from collectors.influx_lines import read_influx_lines, wants_influx_lines
-from collectors.kernel_logs import read_kernel_log, stream_kernel_log, wants_kernel_log
-from collectors.link_listing import read_link_listing, wants_link_listing
-from collectors.link_monitor import wants_link_monitor
+from collectors.communication.flight_recorder import read_flight_recorder, wants_flight_recorder
+from collectors.ethernet.arista_captures import read_arista_captures, wants_arista_captures
+from collectors.ethernet.gnmi_documents import read_gnmi, wants_gnmi
+from collectors.ethernet.gnmi_lines import read_gnmi_lines, wants_gnmi_lines
+from collectors.ethernet.network_documents import read_network_documents, wants_network_documents
+from collectors.ethernet.port_captures import read_port_captures, wants_port_captures
+from collectors.ethernet.port_documents import read_port_documents, wants_port_documents
+from collectors.ethernet.topology_captures import read_topology, wants_topology
+from collectors.gpus.dcgmi_dmon import read_dcgmi_dmon, wants_dcgmi_dmon
+from collectors.gpus.nvidia_smi import read_nvidia_smi, wants_nvidia_smi
+from collectors.hosts.fabric_manager import read_fabric_manager, wants_fabric_manager
+from collectors.hosts.kernel_logs import read_kernel_log, stream_kernel_log, wants_kernel_log
+from collectors.infiniband.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
+from collectors.infiniband.discovery import read_discovery, wants_discovery
+from collectors.infiniband.fabric_telemetry import read_fabric_telemetry, wants_fabric_telemetry
+from collectors.infiniband.influx_lines import read_influx_lines, wants_influx_lines
+from collectors.infiniband.link_listing import read_link_listing, wants_link_listing
+from collectors.infiniband.net_dump import read_net_dump, wants_net_dump
+from collectors.infiniband.perfquery import read_perfquery, wants_perfquery
+from collectors.infiniband.query_errors import read_query_errors, wants_query_errors
+from collectors.infiniband.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
+from collectors.infiniband.telemetry_stream import read_telemetry_stream, wants_telemetry_stream
 from collectors.logs import read_logs, wants_logs
-from collectors.metric_files import (
+from collectors.metrics.metric_files import (
     read_exposition,
     read_prometheus_answer,
     wants_exposition,
     wants_prometheus_answer,
 )
-from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
-from collectors.net_dump import read_net_dump, wants_net_dump
-from collectors.network_documents import read_network_documents, wants_network_documents
-from collectors.nvidia_smi import read_nvidia_smi, wants_nvidia_smi
-from collectors.operation_traces import read_operation_traces, wants_operation_traces
-from collectors.perfquery import read_perfquery, wants_perfquery
-from collectors.port_captures import read_port_captures, wants_port_captures
-from collectors.port_documents import read_port_documents, wants_port_documents
-from collectors.query_errors import read_query_errors, wants_query_errors
+from collectors.metrics.scrape_archives import stream_exposition
+from collectors.port_logs.link_monitor import wants_link_monitor
 from collectors.readings import Reading, reject_file
-from collectors.sacct import read_sacct, wants_sacct
-from collectors.scontrol import read_scontrol, wants_scontrol
-from collectors.scrape_archives import stream_exposition
-from collectors.slurm_documents import read_slurm_documents, wants_slurm_documents
-from collectors.slurm_listings import read_slurm_listings, wants_slurm_listings
+from collectors.slurm.sacct import read_sacct, wants_sacct
+from collectors.slurm.scontrol import read_scontrol, wants_scontrol
+from collectors.slurm.slurm_documents import read_slurm_documents, wants_slurm_documents
+from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
-from collectors.step_records import read_step_records, wants_step_records
-from collectors.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
-from collectors.telemetry_stream import read_telemetry_stream, wants_telemetry_stream
-from collectors.topology_captures import read_topology, wants_topology
+from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
+from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
+from collectors.training.step_records import read_step_records, wants_step_records
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),

@@ -34,7 +34,8 @@ class LineDialect:
     Attributes:
         name: The producer's short name.
         hint: Pattern without which no line is of interest; a log without it is not read.
-        read: Takes `LINES` (see `collectors.envelope`) in the order of the log. Never raises on
+        read: Takes `LINES` (see `collectors.texts.envelope`) in the order of the log. Never raises
+        on
             content.
         start: Pattern of the first characters of a record wherever they stand in a line; null
             when its records begin at a line's start only.

@@ -2,29 +2,29 @@
 
 from typing import Final
 
-from collectors.c10_lines import C10_START
-from collectors.deepspeed import DEEPSPEED_HINT, read_deepspeed
-from collectors.desync import read_desync
-from collectors.kernel_finds import KERNEL_HINT
-from collectors.kernel_logs import read_kernel_lines
-from collectors.launchers import LAUNCHER_HINT, read_launchers
+from collectors.communication.c10_lines import C10_START
+from collectors.communication.desync import read_desync
+from collectors.communication.nccl import read_nccl
+from collectors.communication.watchdog import read_watchdog
+from collectors.gpus.smi_sentences import SENTENCE, read_smi_sentences
+from collectors.hosts.kernel_finds import KERNEL_HINT
+from collectors.hosts.kernel_logs import read_kernel_lines
 from collectors.line_reading import LineDialect
-from collectors.link_monitor import MONITOR_HINT, read_link_monitor
-from collectors.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
-from collectors.mlperf import MLLOG_START, read_mlperf
-from collectors.nccl import read_nccl
-from collectors.opensm_logs import read_opensm_logs
-from collectors.opensm_texts import OPENSM_HINT
-from collectors.smi_sentences import SENTENCE, read_smi_sentences
-from collectors.step_lines import STEP_LINE_HINT, read_step_lines
-from collectors.straggler_reports import STRAGGLER_HINT, read_straggler_reports
-from collectors.switch_logs import read_switch_logs
-from collectors.switch_phrases import SWITCH_HINT
-from collectors.tool_failures import FAILURE_HINT, read_tool_failures
-from collectors.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
-from collectors.trainer_dicts import DICT_START, read_trainer_dicts
-from collectors.ufm_events import UFM_HINT, read_ufm_events
-from collectors.watchdog import read_watchdog
+from collectors.port_logs.link_monitor import MONITOR_HINT, read_link_monitor
+from collectors.port_logs.opensm_logs import read_opensm_logs
+from collectors.port_logs.opensm_texts import OPENSM_HINT
+from collectors.port_logs.switch_logs import read_switch_logs
+from collectors.port_logs.switch_phrases import SWITCH_HINT
+from collectors.port_logs.ufm_events import UFM_HINT, read_ufm_events
+from collectors.texts.tool_failures import FAILURE_HINT, read_tool_failures
+from collectors.training.deepspeed import DEEPSPEED_HINT, read_deepspeed
+from collectors.training.launchers import LAUNCHER_HINT, read_launchers
+from collectors.training.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
+from collectors.training.mlperf import MLLOG_START, read_mlperf
+from collectors.training.step_lines import STEP_LINE_HINT, read_step_lines
+from collectors.training.straggler_reports import STRAGGLER_HINT, read_straggler_reports
+from collectors.training.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
+from collectors.training.trainer_dicts import DICT_START, read_trainer_dicts
 
 LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="kernel", hint=KERNEL_HINT, read=read_kernel_lines),

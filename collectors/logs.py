@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from collectors.attempts import attempt_number
-from collectors.envelope import read_lines
 from collectors.identity import file_rank
 from collectors.line_reading import LineDialect
 from collectors.lines import LINE_DIALECTS
@@ -27,7 +25,9 @@ from collectors.readings import (
 )
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on
-from collectors.torn_records import split_records
+from collectors.texts.envelope import read_lines
+from collectors.texts.torn_records import split_records
+from collectors.training.attempts import attempt_number
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 

@@ -10,19 +10,19 @@ from typing import Final
 
 import polars as pl
 
-from collectors.dcgm import dcgm_names, read_dcgm
-from collectors.gnmi_series import gnmi_names, read_gnmi_series
-from collectors.infiniband import infiniband_names, read_infiniband
-from collectors.node_exporter import node_names, read_node
-from collectors.port_exporters import port_exporter_names, read_port_exporters
+from collectors.ethernet.gnmi_series import gnmi_names, read_gnmi_series
+from collectors.ethernet.roce import read_roce, roce_names
+from collectors.ethernet.snmp import read_snmp, snmp_names
+from collectors.gpus.dcgm import dcgm_names, read_dcgm
+from collectors.hosts.node_exporter import node_names, read_node
+from collectors.infiniband.exporters import infiniband_names, read_infiniband
+from collectors.infiniband.port_exporters import port_exporter_names, read_port_exporters
+from collectors.infiniband.subnet_failures import complaint_names, read_complaints
+from collectors.infiniband.subnet_hardware import hardware_names, read_hardware
+from collectors.metrics.scrape_failures import failure_names, read_failures
+from collectors.metrics.series import Series
+from collectors.metrics.series_names import naming_names, read_series_names
 from collectors.readings import Reading, join_readings, reading_of
-from collectors.roce import read_roce, roce_names
-from collectors.scrape_failures import failure_names, read_failures
-from collectors.series import Series
-from collectors.series_names import naming_names, read_series_names
-from collectors.snmp import read_snmp, snmp_names
-from collectors.subnet_failures import complaint_names, read_complaints
-from collectors.subnet_hardware import hardware_names, read_hardware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class ReadOptions:
         taken: When a file without stamps was taken, with a zone; null: its name may still tell.
         boot: When the host of a kernel log started, with a zone; null: only lines that show both
             clocks can tell.
-        xid_table: A table of Xids to use instead of `collectors/xid_table.toml`.
+        xid_table: A table of Xids to use instead of `collectors/hosts/xid_table.toml`.
     """
 
     time_zone: str = "UTC"

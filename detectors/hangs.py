@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.flight_groups import name_groups
+from collectors.communication.flight_groups import name_groups
 from collectors.frames import COLLECTIVES, EVENTS, STEPS, require
 from detectors.belonging import placed_events
 from detectors.complaints import EVERYBODY, complaining_members

@@ -8,13 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from collectors.file_ledger import CollectedFile, Entry, read_entries
-from collectors.file_parts import SETTLED, FileReader
-from collectors.file_turns import turn_for_files
-from collectors.prometheus import RefusedQueryError, UnreachablePrometheusError
-from collectors.pull_windows import Puller
-from collectors.store import Store
-from collectors.store_commits import StoreBusyError, StoreWriteError
+from collectors.metrics.prometheus import RefusedQueryError, UnreachablePrometheusError
+from collectors.storage.file_ledger import CollectedFile, Entry, read_entries
+from collectors.storage.file_parts import SETTLED, FileReader
+from collectors.storage.file_turns import turn_for_files
+from collectors.storage.pull_windows import Puller
+from collectors.storage.store import Store
+from collectors.storage.store_commits import StoreBusyError, StoreWriteError
 from paceline.progress import Say
 from paceline.sources import NoSuchPathError, SourceFile, find_files
 from paceline.stopping import Stop

@@ -16,7 +16,9 @@ _MARKS: Final = {
     "unknown": "no time",
 }
 
-_ORDER: Final = {state: at for at, state in enumerate(("missing", "old", "part", "unknown", "quiet", "ok"))}
+_ORDER: Final = {
+    state: at for at, state in enumerate(("missing", "old", "part", "unknown", "quiet", "ok"))
+}
 """What is wrong comes first."""
 
 MIN_GROUPED: Final = 4

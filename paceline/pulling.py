@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from collectors.prometheus import (
+from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
     UnreachablePrometheusError,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
-from collectors.aliases import resolve_devices
+from collectors.communication.flight_groups import name_groups
 from collectors.dialects import read_file
-from collectors.flight_groups import name_groups
+from collectors.hosts.replayed_lines import drop_replays
+from collectors.hosts.xid_hints import drop_told_xids
+from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading, join_readings
-from collectors.replayed_lines import drop_replays
 from collectors.sniffing import ReadOptions
-from collectors.xid_hints import drop_told_xids
 from paceline.naming import Origin, name_runs
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from collectors.readings import FRAMES, Reading
-from collectors.store import Store, Wanted
-from collectors.store_tables import FILES
+from collectors.storage.store import Store, Wanted
+from collectors.storage.store_tables import FILES
 from paceline.naming import Origin
 from paceline.sources import name_things
 

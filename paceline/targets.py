@@ -5,13 +5,13 @@ from typing import Final
 
 import polars as pl
 
-from collectors.prometheus import (
+from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
     UnreachablePrometheusError,
     fetch_answer,
 )
-from collectors.series import Series, label_of
+from collectors.metrics.series import Series, label_of
 from paceline.checkups import SourceCheck, State
 from paceline.pulling import PullError
 

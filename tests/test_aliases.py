@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from collectors.aliases import CONFLICT_CODE, resolve_devices
 from collectors.frames import ALIASES, EVENTS, LINKS, PLACEMENTS, SAMPLES, conform
+from collectors.names.aliases import CONFLICT_CODE, resolve_devices
 from collectors.readings import FRAMES, Reading, reading_of
 
 A, B = (f"GPU-{digit * 8}-1111-2222-3333-444444444444" for digit in "ab")

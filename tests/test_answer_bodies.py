@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.answer_bodies import take_points
-from collectors.prometheus_answers import Answer, read_answer
+from collectors.metrics.answer_bodies import take_points
+from collectors.metrics.prometheus_answers import Answer, read_answer
 
 
 def body(*series: tuple[dict[str, str], list[list[Any]]], **more: Any) -> bytes:

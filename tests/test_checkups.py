@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
+from collectors.metrics.series import IDENTITIES, POINTS, Series
 from collectors.readings import Reading, reading_of
-from collectors.series import IDENTITIES, POINTS, Series
 from collectors.signals import SIGNALS
 from paceline.checkups import Checkup, CheckupParams, NeedCheck, SourceCheck, examine
 from paceline.doctor_output import checkup_json, checkup_text

@@ -165,7 +165,9 @@ def test_what_files_cannot_say(tmp_path: Path) -> None:
     """Options tell the host and start of a kernel log, and what its Xids mean."""
     line = "[ 60.000000] NVRM: Xid (PCI:0000:9b:00): 43, pid=7, name=py, Ch 00000012"
     (tmp_path / "dmesg.txt").write_text(f"{line}\n", encoding="utf-8")
-    table = resources.files("collectors").joinpath("xid_table.toml").read_text(encoding="utf-8")
+    table = (
+        resources.files("collectors.hosts").joinpath("xid_table.toml").read_text(encoding="utf-8")
+    )
     own = tmp_path / ".own.toml"
     own.write_text(table, encoding="utf-8")
 

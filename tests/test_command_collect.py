@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
-from collectors.store import Store
+from collectors.storage.store import Store
 from paceline.main import app
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)

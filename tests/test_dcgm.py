@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from collectors.dcgm_fields import FIELDS, field_names
-from collectors.metric_files import read_exposition
+from collectors.gpus.dcgm_fields import FIELDS, field_names
+from collectors.metrics.metric_files import read_exposition
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions

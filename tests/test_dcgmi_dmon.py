@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.dcgm_fields import BY_NUMBER
-from collectors.dcgmi_dmon import wants_dcgmi_dmon
 from collectors.dialects import read_file
-from collectors.dmon_columns import SHORT_NAMES, column_numbers
+from collectors.gpus.dcgm_fields import BY_NUMBER
+from collectors.gpus.dcgmi_dmon import wants_dcgmi_dmon
+from collectors.gpus.dmon_columns import SHORT_NAMES, column_numbers
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 

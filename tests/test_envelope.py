@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.envelope import LINES, MAX_LINE_BYTES, read_lines
-from collectors.torn_records import split_records
+from collectors.texts.envelope import LINES, MAX_LINE_BYTES, read_lines
+from collectors.texts.torn_records import split_records
 
 C10 = "[E1104 02:11:07.418220913 A.cpp:6] x"
 

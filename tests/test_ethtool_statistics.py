@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from collectors.dialects import read_file
-from collectors.ethtool_fields import ethtool_fields
-from collectors.rdma_fields import rdma_fields
+from collectors.ethernet.ethtool_fields import ethtool_fields
+from collectors.ethernet.rdma_fields import rdma_fields
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors import exposition
-from collectors.exposition import read_page
 from collectors.frames import REJECTS
+from collectors.metrics import exposition
+from collectors.metrics.exposition import read_page
 
 
 def page_of(folder: Path, text: str) -> exposition.Page:

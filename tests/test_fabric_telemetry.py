@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from collectors.fabric_telemetry import read_fabric_telemetry
+from collectors.infiniband.fabric_telemetry import read_fabric_telemetry
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.file_contents import line_cuts, read_bytes, read_contents, role_of
-from collectors.file_ledger import CollectedFile, read_entries
-from collectors.file_parts import FileReader
 from collectors.sniffing import ReadOptions
-from collectors.store import Store
+from collectors.storage.file_contents import line_cuts, read_bytes, read_contents, role_of
+from collectors.storage.file_ledger import CollectedFile, read_entries
+from collectors.storage.file_parts import FileReader
+from collectors.storage.store import Store
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 5, tzinfo=UTC).timestamp()

@@ -10,17 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.flight_groups import name_groups
-from collectors.flight_recorder import read_dump, read_flight_recorder, wants_flight_recorder
+from collectors.communication.flight_groups import name_groups
+from collectors.communication.flight_recorder import (
+    read_dump,
+    read_flight_recorder,
+    wants_flight_recorder,
+)
 from collectors.frames import COLLECTIVES
-from collectors.plain_pickles import (
+from collectors.readings import Reading, join_readings
+from collectors.sniffing import Head, ReadOptions
+from collectors.texts.plain_pickles import (
     BrokenPickleError,
     PickleBudget,
     UnsafePickleError,
     load_plain_pickle,
 )
-from collectors.readings import Reading, join_readings
-from collectors.sniffing import Head, ReadOptions
 
 MILLISECOND = 1_000_000
 

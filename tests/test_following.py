@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from collectors.file_ledger import CollectedFile, Entry
-from collectors.file_parts import FileReader
-from collectors.file_turns import turn_for_files
-from collectors.prometheus import PrometheusServer
-from collectors.pull_ledger import PullParams
-from collectors.pull_windows import Puller, Source
+from collectors.metrics.prometheus import PrometheusServer
 from collectors.sniffing import ReadOptions
-from collectors.store import Store
+from collectors.storage.file_ledger import CollectedFile, Entry
+from collectors.storage.file_parts import FileReader
+from collectors.storage.file_turns import turn_for_files
+from collectors.storage.pull_ledger import PullParams
+from collectors.storage.pull_windows import Puller, Source
+from collectors.storage.store import Store
 from paceline.collecting import Collector
 from paceline.following import MAX_BACKOFF, Pace, collect_once, follow_on
 from paceline.stopping import Stop, StoppedError, stop_on_signals

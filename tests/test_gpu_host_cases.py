@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from collectors.dialects import read_file
-from collectors.prometheus_answers import read_answers
+from collectors.metrics.prometheus_answers import read_answers
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 from detectors.cleaning import CleaningParams, counter_rates

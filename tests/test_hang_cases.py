@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.flight_recorder import read_flight_recorder
+from collectors.communication.flight_recorder import read_flight_recorder
 from collectors.readings import join_readings
 from collectors.sniffing import ReadOptions
 from detectors.hangs import HangParams, find_hangs

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.hostlists import HostlistError, expand_hostlist, hosts_of
+from collectors.slurm.hostlists import HostlistError, expand_hostlist, hosts_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.metric_files import read_exposition
-from collectors.port_fields import port_fields
+from collectors.infiniband.port_fields import port_fields
+from collectors.metrics.metric_files import read_exposition
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.diagnostic_tables import read_diagnostic_tables
 from collectors.dialects import DIALECTS
-from collectors.discovery import read_discovery
-from collectors.fabric_telemetry import read_fabric_telemetry
-from collectors.influx_lines import read_influx_lines
-from collectors.link_listing import read_link_listing
-from collectors.net_dump import read_net_dump
-from collectors.perfquery import read_perfquery
-from collectors.query_errors import read_query_errors
+from collectors.infiniband.diagnostic_tables import read_diagnostic_tables
+from collectors.infiniband.discovery import read_discovery
+from collectors.infiniband.fabric_telemetry import read_fabric_telemetry
+from collectors.infiniband.influx_lines import read_influx_lines
+from collectors.infiniband.link_listing import read_link_listing
+from collectors.infiniband.net_dump import read_net_dump
+from collectors.infiniband.perfquery import read_perfquery
+from collectors.infiniband.query_errors import read_query_errors
+from collectors.infiniband.sysfs_dumps import read_sysfs_dump
+from collectors.infiniband.telemetry_stream import read_telemetry_stream
 from collectors.readings import FRAMES, Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions, choose, read_head
-from collectors.sysfs_dumps import read_sysfs_dump
-from collectors.telemetry_stream import read_telemetry_stream
 
 Read = Callable[[Path, str, ReadOptions], Reading]
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from collectors.aliases import resolve_devices
 from collectors.frames import EVENTS, conform
 from collectors.identity import infiniband_port
+from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading, join_readings, reading_of
 from detectors.counters import CounterParams, counter_intervals, port_readings
 from detectors.fabric import fabric_of

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from collectors.frames import TIME
-from collectors.kernel_envelopes import open_envelopes
+from collectors.hosts.kernel_envelopes import open_envelopes
 
 MESSAGE = "NVRM: loading"
 

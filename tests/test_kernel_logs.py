@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import DIALECTS, read_file
-from collectors.envelope import read_lines
-from collectors.kernel_logs import (
+from collectors.hosts.kernel_logs import (
     NO_EVENT,
     read_kernel_lines,
     read_kernel_log,
@@ -20,6 +19,7 @@ from collectors.kernel_logs import (
 )
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import Head, ReadOptions, choose
+from collectors.texts.envelope import read_lines
 
 XID = "NVRM: Xid (PCI:0000:9b:00): {}, pid=7, name=python, {}"
 SNIPPETS = (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from collectors.dialects import read_file
-from collectors.envelope import read_lines
-from collectors.link_monitor import read_link_monitor, wants_link_monitor
+from collectors.port_logs.link_monitor import read_link_monitor, wants_link_monitor
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.envelope import read_lines
 
 BLOCKS = """Timestamp: Sun Mar  9 04:11:07 2031 123456 usec
 12: eth4: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 9000 qdisc mq state DOWN group default

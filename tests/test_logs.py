@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.envelope import read_lines
 from collectors.lines import LINE_DIALECTS
 from collectors.logs import read_log_lines, read_logs, wants_logs
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
-from collectors.torn_records import split_records
+from collectors.texts.envelope import read_lines
+from collectors.texts.torn_records import split_records
 
 OPTIONS = ReadOptions(year=2026)
 

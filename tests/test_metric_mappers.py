@@ -6,9 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.dcgm_fields import field_names
-from collectors.metric_files import read_exposition, wants_exposition, wants_prometheus_answer
-from collectors.port_fields import port_fields
+from collectors.gpus.dcgm_fields import field_names
+from collectors.infiniband.port_fields import port_fields
+from collectors.metrics.metric_files import (
+    read_exposition,
+    wants_exposition,
+    wants_prometheus_answer,
+)
 from collectors.signals import SIGNALS
 from collectors.sniffing import Head, ReadOptions
 

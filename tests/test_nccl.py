@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.envelope import read_lines
+from collectors.communication.nccl import read_nccl
 from collectors.line_reading import LineReading
-from collectors.nccl import read_nccl
 from collectors.sniffing import ReadOptions
-from collectors.torn_records import split_records
+from collectors.texts.envelope import read_lines
+from collectors.texts.torn_records import split_records
 
 
 def read(text: str) -> LineReading:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from collectors.metric_files import read_exposition
-from collectors.node_fields import CPU_MODES, node_fields
+from collectors.hosts.node_fields import CPU_MODES, node_fields
+from collectors.metrics.metric_files import read_exposition
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.nvidia_smi import wants_nvidia_smi
+from collectors.gpus.nvidia_smi import wants_nvidia_smi
+from collectors.gpus.smi_fields import dmon_column, query_column
+from collectors.gpus.smi_report_keys import REPORT_KEYS
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
-from collectors.smi_fields import dmon_column, query_column
-from collectors.smi_report_keys import REPORT_KEYS
 from collectors.sniffing import Head, ReadOptions
 
 UUID_A = "GPU-5f1c2a90-7b3e-4d18-9c60-a1b2c3d4e5f6"

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.envelope import read_lines
-from collectors.opensm_logs import read_opensm_logs
+from collectors.port_logs.opensm_logs import read_opensm_logs
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
+from collectors.texts.envelope import read_lines
 
 GUID = "0xb83fd2030a001101"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.perfquery import read_perfquery
+from collectors.infiniband.perfquery import read_perfquery
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.port_captures import read_port_captures, wants_port_captures
+from collectors.ethernet.port_captures import read_port_captures, wants_port_captures
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import Head, ReadOptions

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.port_documents import read_port_documents
+from collectors.ethernet.port_documents import read_port_documents
+from collectors.ethernet.sonic_fields import SENSOR_FIELDS, STATE_FIELDS, sai_fields
 from collectors.readings import Reading
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions
-from collectors.sonic_fields import SENSOR_FIELDS, STATE_FIELDS, sai_fields
 
 OID = "oid:0x1000000000012"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.frames import conform
-from collectors.port_event_folds import PORT_LINES, fold_port_lines
+from collectors.port_logs.port_event_folds import PORT_LINES, fold_port_lines
 
 START = datetime(2031, 3, 9, 4, 11, 7, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 
-from collectors.metric_files import read_exposition
-from collectors.prometheus import (
+from collectors.metrics.metric_files import read_exposition
+from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
     UnreachablePrometheusError,

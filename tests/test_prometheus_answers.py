@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.metric_files import read_prometheus_answer, wants_prometheus_answer
-from collectors.prometheus_answers import Answer, read_answers
-from collectors.series import label_of
+from collectors.metrics.metric_files import read_prometheus_answer, wants_prometheus_answer
+from collectors.metrics.prometheus_answers import Answer, read_answers
+from collectors.metrics.series import label_of
 from collectors.sniffing import ReadOptions, read_head
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from collectors.communication.flight_groups import name_groups
 from collectors.dialects import read_file
-from collectors.flight_groups import name_groups
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 

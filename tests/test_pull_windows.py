@@ -15,20 +15,20 @@ from urllib.parse import parse_qs, urlparse
 import polars as pl
 import pytest
 
-from collectors.metric_files import read_exposition
-from collectors.metric_presence import read_metric_states
-from collectors.prometheus import (
+from collectors.metrics.metric_files import read_exposition
+from collectors.metrics.metric_presence import read_metric_states
+from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
     UnreachablePrometheusError,
 )
-from collectors.pull_ledger import Look, PullParams, asked_span, due_windows
-from collectors.pull_windows import Puller, Source
+from collectors.metrics.split_queries import fetch_all
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from collectors.spans import Span
-from collectors.split_queries import fetch_all
-from collectors.store import Store
+from collectors.storage.pull_ledger import Look, PullParams, asked_span, due_windows
+from collectors.storage.pull_windows import Puller, Source
+from collectors.storage.spans import Span
+from collectors.storage.store import Store
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)
 START_MS = int(START.timestamp() * 1000)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from collectors.metric_files import read_exposition
+from collectors.ethernet.roce_fields import ETHTOOL, HARDWARE
+from collectors.metrics.metric_files import read_exposition
 from collectors.readings import Reading
-from collectors.roce_fields import ETHTOOL, HARDWARE
 from collectors.signals import SIGNALS
 from collectors.sniffing import ReadOptions
 

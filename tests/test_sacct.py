@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.plain_lines import plain_lines
 from collectors.readings import Reading
-from collectors.sacct import read_sacct, wants_sacct
+from collectors.slurm.sacct import read_sacct, wants_sacct
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.plain_lines import plain_lines
 
 Read = Callable[..., Reading]
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.plain_lines import plain_lines
 from collectors.readings import Reading
-from collectors.scontrol import read_scontrol
-from collectors.slurm_nodes import node_states
+from collectors.slurm.scontrol import read_scontrol
+from collectors.slurm.slurm_nodes import node_states
 from collectors.sniffing import ReadOptions
+from collectors.texts.plain_lines import plain_lines
 
 Read = Callable[..., Reading]
 

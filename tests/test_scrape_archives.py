@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from collectors.metric_files import read_exposition
+from collectors.metrics.metric_files import read_exposition
+from collectors.metrics.scrape_archives import stream_exposition
 from collectors.readings import Reading, join_readings
-from collectors.scrape_archives import stream_exposition
 from collectors.sniffing import ReadOptions
-from collectors.text_blocks import line_blocks, open_text
+from collectors.texts.text_blocks import line_blocks, open_text
 
 OPTIONS = ReadOptions()
 START = 1767585600

@@ -10,7 +10,7 @@ import pytest
 
 from collectors.dialects import read_file
 from collectors.readings import Reading
-from collectors.slurm_values import span_seconds
+from collectors.slurm.slurm_values import span_seconds
 from collectors.sniffing import ReadOptions
 
 Read = Callable[..., Reading]

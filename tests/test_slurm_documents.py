@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collectors.dialects import read_file
 from collectors.readings import Reading
-from collectors.slurm_document_values import clock_text, exit_text, number, states_text
+from collectors.slurm.slurm_document_values import clock_text, exit_text, number, states_text
 from collectors.sniffing import ReadOptions
 
 Read = Callable[[object], Reading]

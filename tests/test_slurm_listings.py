@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
-from collectors.plain_lines import plain_lines
 from collectors.readings import Reading
-from collectors.slurm_listings import read_slurm_listings, wants_slurm_listings
+from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.plain_lines import plain_lines
 
 Read = Callable[[str], Reading]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from collectors.slurm_values import (
+from collectors.slurm.slurm_values import (
     device_count,
     resource_count,
     size_bytes,

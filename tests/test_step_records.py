@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.attempts import attempt_number
-from collectors.json_lines import MAX_LINE_BYTES, read_json_lines
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
-from collectors.stamps import epoch_time, iso_time
-from collectors.step_records import read_step_records, wants_step_records
+from collectors.texts.json_lines import MAX_LINE_BYTES, read_json_lines
+from collectors.texts.stamps import epoch_time, iso_time
+from collectors.training.attempts import attempt_number
+from collectors.training.step_records import read_step_records, wants_step_records
 
 
 def read(folder: Path, text: str, name: str = "run.jsonl") -> Reading:

@@ -15,8 +15,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from collectors.frames import LABEL, SAMPLES, conform
 from collectors.readings import FRAMES, Reading, join_readings, reading_of
-from collectors.store import Store, Wanted, is_store
-from collectors.store_commits import (
+from collectors.storage.store import Store, Wanted, is_store
+from collectors.storage.store_commits import (
     NoStoreError,
     Place,
     StoreBusyError,
@@ -24,9 +24,9 @@ from collectors.store_commits import (
     commit_part,
     retried,
 )
-from collectors.store_migrations import NewerStoreError
-from collectors.store_tables import TABLES
-from collectors.store_upkeep import drop_unread_files
+from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_tables import TABLES
+from collectors.storage.store_upkeep import drop_unread_files
 
 DAY = datetime(2026, 1, 5, tzinfo=UTC)
 SCHEMAS = Path(__file__).parent / "data" / "store_schemas"
@@ -293,7 +293,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 import polars as pl
 from collectors.readings import reading_of
-from collectors.store import Store
+from collectors.storage.store import Store
 store = Store.open_at(sys.argv[1], create=True)
 for part in range(1, 13):
     times = [datetime(2026, 1, 5, part, tzinfo=UTC) + timedelta(minutes=m) for m in range(50)]
@@ -334,8 +334,8 @@ def test_a_stale_writer_loses(store: Store) -> None:
         return 1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("collectors.store_commits.MAX_WAIT_SECONDS", 0.0)
-        patch.setattr("collectors.store_commits.FIRST_WAIT_SECONDS", 0.0)
+        patch.setattr("collectors.storage.store_commits.MAX_WAIT_SECONDS", 0.0)
+        patch.setattr("collectors.storage.store_commits.FIRST_WAIT_SECONDS", 0.0)
         with pytest.raises(StoreBusyError, match="in a row"):
             retried(store.place, "samples", late)
     assert minutes_of(store) == [1]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from collectors.envelope import read_lines
 from collectors.logs import read_log_lines
+from collectors.port_logs.switch_logs import read_switch_logs
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from collectors.switch_logs import read_switch_logs
+from collectors.texts.envelope import read_lines
 
 OPTIONS = ReadOptions(year=2031)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from collectors.infiniband.sysfs_dumps import read_sysfs_dump
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from collectors.sysfs_dumps import read_sysfs_dump
 
 Read = Callable[[dict[str, str]], Reading]
 

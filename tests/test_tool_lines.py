@@ -5,14 +5,19 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from collectors.csv_rows import csv_fields, fits
-from collectors.error_ratios import floor_reason, ratio_of
-from collectors.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes, speed_bytes
-from collectors.line_stamps import stamp_of
-from collectors.node_names import is_aggregation, looks_like_switch, nodes_of
-from collectors.plain_lines import plain_lines
-from collectors.port_tokens import absent_reason, whole_number
-from collectors.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.ethernet.error_ratios import floor_reason, ratio_of
+from collectors.infiniband.lane_rates import (
+    lane_count,
+    payload_lane_bytes,
+    raw_lane_bytes,
+    speed_bytes,
+)
+from collectors.infiniband.node_names import is_aggregation, looks_like_switch, nodes_of
+from collectors.infiniband.port_tokens import absent_reason, whole_number
+from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.texts.csv_rows import csv_fields, fits
+from collectors.texts.line_stamps import stamp_of
+from collectors.texts.plain_lines import plain_lines
 
 
 def one(expr: pl.Expr, **columns: object) -> object:

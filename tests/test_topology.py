@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collectors.communication.nccl_places import bus_address
 from collectors.dialects import read_file
-from collectors.nccl_places import bus_address
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
-from collectors.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
+from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
+from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
 
 OPTIONS = ReadOptions()
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from collectors.envelope import read_lines
+from collectors.port_logs.ufm_events import read_ufm_events
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from collectors.ufm_events import read_ufm_events
+from collectors.texts.envelope import read_lines
 
 HEAD = "2031-03-09 04:11:07.113 [48211]"
 LEAF = "Switch [default / Switch: LEAF-R3-02 / 17] [dev_id: b83fd2030a001101]"

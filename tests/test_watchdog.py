@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from collectors.c10_lines import C10_START
-from collectors.desync import read_desync
-from collectors.envelope import read_lines
+from collectors.communication.c10_lines import C10_START
+from collectors.communication.desync import read_desync
+from collectors.communication.watchdog import read_watchdog
 from collectors.line_reading import LineReading
 from collectors.sniffing import ReadOptions
-from collectors.torn_records import split_records
-from collectors.watchdog import read_watchdog
+from collectors.texts.envelope import read_lines
+from collectors.texts.torn_records import split_records
 
 OPTIONS = ReadOptions(year=2026)
 

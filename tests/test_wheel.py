@@ -70,7 +70,7 @@ def test_every_module(names: set[str]) -> None:
 @pytest.mark.parametrize(
     ("folder", "pattern"),
     [
-        pytest.param("collectors", "*.toml", id="what Xid numbers mean"),
+        pytest.param("collectors/hosts", "*.toml", id="what Xid numbers mean"),
         pytest.param("slo/library", "*.yml", id="the objectives that are shipped"),
         pytest.param("slo/generated", "*.yml", id="the rules made from them"),
         pytest.param("dashboards/json", "*.json", id="the boards"),

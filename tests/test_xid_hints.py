@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from collectors.frames import EVENTS
-from collectors.last_xids import METRIC_PREFIX
+from collectors.gpus.last_xids import METRIC_PREFIX
+from collectors.hosts.xid_hints import drop_told_xids
 from collectors.readings import Reading, reading_of
 from collectors.sniffing import ReadOptions
-from collectors.xid_hints import drop_told_xids
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
 from detectors.verdicts import verdicts_of
 from paceline.sources import find_files, read_sources

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from collectors.dialects import read_file
+from collectors.hosts.xid_table import XidTableError, load_xid_table
 from collectors.sniffing import ReadOptions
-from collectors.xid_table import XidTableError, load_xid_table
 
 OWN = """
 [classes]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.sniffing import ReadOptions
-from collectors.yearless_stamps import YearWalk, walk_all, walk_years, yearless_times
+from collectors.texts.yearless_stamps import YearWalk, walk_all, walk_years, yearless_times
 
 BERLIN = "Europe/Berlin"
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.store import is_store
-from collectors.store_migrations import NewerStoreError
+from collectors.storage.store import is_store
+from collectors.storage.store_migrations import NewerStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
 from paceline.commands.arguments import (

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
-from collectors.xid_table import XidTableError, load_xid_table
+from collectors.hosts.xid_table import XidTableError, load_xid_table
 
 HostOption: TypeAlias = Annotated[
     str | None, typer.Option("--host", metavar="NAME", help="Host of files that name none.")

@@ -7,13 +7,13 @@ from typing import Annotated
 import orjson
 import typer
 
-from collectors.file_parts import FileReader
-from collectors.prometheus import PrometheusServer, selector
-from collectors.pull_ledger import PullParams
-from collectors.pull_windows import Puller, Source
+from collectors.metrics.prometheus import PrometheusServer, selector
 from collectors.sniffing import ReadOptions
-from collectors.store import Store
-from collectors.store_migrations import NewerStoreError
+from collectors.storage.file_parts import FileReader
+from collectors.storage.pull_ledger import PullParams
+from collectors.storage.pull_windows import Puller, Source
+from collectors.storage.store import Store
+from collectors.storage.store_migrations import NewerStoreError
 from paceline.collecting import PASSING, Collected, Collector
 from paceline.commands.arguments import (
     BootOption,

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.store import Store, Wanted
-from collectors.store_commits import NoStoreError
-from collectors.store_migrations import NewerStoreError
+from collectors.storage.store import Store, Wanted
+from collectors.storage.store_commits import NoStoreError
+from collectors.storage.store_migrations import NewerStoreError
 from paceline.checkups import Checkup, CheckupParams, SourceCheck, examine
 from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
 from paceline.doctor_output import checkup_json, checkup_text

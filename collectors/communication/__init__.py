@@ -1,0 +1,1 @@
+"""Collectives and the network as NCCL and PyTorch tell of them."""

@@ -1,0 +1,1 @@
+"""GPUs as dcgm-exporter, dcgmi and nvidia-smi tell of them."""

@@ -1,0 +1,1 @@
+"""Hosts as their kernel, the fabric manager and node_exporter tell of them."""

@@ -1,0 +1,1 @@
+"""InfiniBand ports: exporters, the subnet's tools, ibdiagnet, UFM, the kernel's files."""

@@ -1,0 +1,1 @@
+"""Metric series from pages, archives, answers and a live Prometheus."""

@@ -1,0 +1,1 @@
+"""What switches, subnet managers and hosts log of their ports."""

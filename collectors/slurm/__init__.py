@@ -1,0 +1,1 @@
+"""Jobs and nodes as Slurm's tools tell of them."""

@@ -1,0 +1,1 @@
+"""The store, and what takes files and a Prometheus into it, each row once."""

@@ -1,0 +1,1 @@
+"""From bytes to lines, tables, documents and stamps: what readers of text share."""

@@ -1,0 +1,147 @@
+"""Peel launcher prefixes off log lines, in any order, until none fits.
+
+Source: formats of NCCL and PyTorch-distributed logs, section 1.2, one row of that table each. The
+first prefix that gives a column wins it: the outermost names the printer's time and host best.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from collectors.texts.browser_clock import kibana_time
+from collectors.texts.stamps import iso_time
+
+MAX_ROUNDS: Final = 6
+"""Stacks of launchers deeper than this have not been seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """One launcher's prefix.
+
+    Attributes:
+        pattern: Anchored; its named groups are the columns it gives.
+        min_share: The share of lines that must have it before any is believed; labels that could
+            be plain text need nearly all.
+    """
+
+    pattern: str
+    min_share: float = 0.0
+
+
+_STAMP: Final = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?"
+
+_RECORD: Final = r"(?P<rest>\[(?:rank|default|trainer)\d+\]:|:::MLLOG|\S+:\d+:\d+ \[)"
+"""How the records begin that may follow a prefix too weak to be believed alone."""
+
+PREFIXES: Final = (
+    Prefix(pattern=r"^(?:\x1b?\[\d{1,3}(?:;\d{1,3})*m ?)+"),
+    Prefix(pattern=r"^\[rank(?P<rank>\d+)\]:? ?"),
+    Prefix(pattern=r"^\[pod/(?P<host>[^/\]]+)/[^\]]+\] ?"),
+    Prefix(pattern=r"^\[[A-Za-z_][A-Za-z0-9_.-]*?(?P<local_rank>\d+)\]: ?"),
+    Prefix(
+        pattern=r"^(?:(?P<time>\d\S*?):? )?\[[^,\[\]]+,(?P<task>\d+)\]"
+        r"(?:\[(?P<host>[^:\[\]]+):[^\[\]]+\])?<(?:stdout|stderr|stddiag)>: ?"
+    ),
+    Prefix(
+        pattern=r"^(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))(?::? |\t)"
+    ),
+    Prefix(pattern=r"^\([^()]*?pid=\d+(?:, ip=(?P<host>[0-9A-Fa-f:.]+))?\) ?"),
+    Prefix(pattern=rf"^(?P<time>{_STAMP}) (?P<host>[A-Za-z][\w.-]*\d[\w.-]*): "),
+    Prefix(pattern=rf"^\[?(?P<time>{_STAMP})\]? (?P<rest>\[(?:rank|default|trainer)\d+\]:)"),
+    Prefix(pattern=r"^(?P<kibana>[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d\.\d{3})[\t |]+"),
+    Prefix(pattern=rf"^ *(?P<task>\d+): {_RECORD}"),
+    Prefix(pattern=r"^ *(?P<task>\d+): ", min_share=0.3),
+    Prefix(pattern=r"^\[(?P<task>\d+)\] ", min_share=0.9),
+    Prefix(pattern=r"^[a-z][\w.-]*-\d+ +\| ", min_share=0.9),
+    Prefix(pattern=r"^(?P<host>[A-Za-z][\w.-]*\d[\w.-]*): ", min_share=0.9),
+)
+"""Sure ones first. The label of a bare `12: `, `[12] ` or `name: ` is text unless most have it."""
+
+_COUNTER: Final = r"^\[?(\d+)(?:\]|:) "
+
+_MIN_COUNTED_LINES: Final = 20
+
+_MIN_COUNTER: Final = 1000
+"""A viewer's line counter rises on every line; short texts are believed when it starts high."""
+
+_REPEATED: Final = r" ?\[repeated (\d+)x across cluster\].*$"
+
+_COLUMN: Final = {"time": "stamp"}
+"""Names of groups that are not their column's."""
+
+_GIVEN: Final = ("stamp", "host", "rank", "local_rank", "task", "kibana")
+
+
+def peel_prefixes(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the lines without their prefixes and with what those say.
+
+    Args:
+        lines: `text`, with `stamp` (text) and `host` where an outer layer gave them.
+        time_zone: IANA zone of stamps that carry none.
+
+    Returns:
+        The lines with `time` (UTC), `host`, `rank`, `local_rank`, `task` and `repeats`; null is
+        not said.
+    """
+    missing = [name for name in _GIVEN if name not in lines.columns]
+    bare = _drop_counter(lines).with_columns(
+        pl.lit(None, dtype=pl.String).alias(n) for n in missing
+    )
+    todo, done = bare.with_row_index("order"), list[pl.DataFrame]()
+    for _ in range(MAX_ROUNDS):
+        before = todo["text"]
+        for prefix in _present(todo):
+            todo = _peel(todo, prefix, min_lines=prefix.min_share * bare.height)
+        changed = todo["text"] != before
+        done.append(todo.filter(~changed))
+        todo = todo.filter(changed)
+        if todo.is_empty():
+            break
+    return _finished(pl.concat([*done, todo]).sort("order").drop("order"), time_zone)
+
+
+def _finished(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    time = iso_time(pl.col("stamp"), time_zone)
+    viewed = kibana_time(lines, time_zone)
+    return lines.with_columns(
+        pl.col("rank", "local_rank", "task").cast(pl.Int32, strict=False),
+        pl.col("text").str.replace(_REPEATED, ""),
+        time=time.fill_null(viewed),
+        repeats=pl.col("text").str.extract(_REPEATED).cast(pl.Int32, strict=False),
+    )
+
+
+def _drop_counter(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines without the line numbers of a viewer, which rise from line to line."""
+    count = lines["text"].str.extract(_COUNTER).cast(pl.Int64, strict=False)
+    if lines.height < 2 or count.has_nulls() or not (count.diff()[1:] > 0).all():  # noqa: PLR2004 -- one line cannot rise
+        return lines
+    if lines.height < _MIN_COUNTED_LINES and count[0] < _MIN_COUNTER:
+        return lines
+    return lines.with_columns(pl.col("text").str.replace(_COUNTER, ""))
+
+
+def _present(lines: pl.DataFrame) -> list[Prefix]:
+    """Return the prefixes that any line has, looked for all at once."""
+    text = pl.col("text")
+    seen = lines.select(
+        text.str.contains(prefix.pattern).any().alias(str(at)) for at, prefix in enumerate(PREFIXES)
+    ).row(0)
+    return [prefix for prefix, is_seen in zip(PREFIXES, seen, strict=True) if is_seen]
+
+
+def _peel(lines: pl.DataFrame, prefix: Prefix, min_lines: float) -> pl.DataFrame:
+    """Return the lines without one prefix, if enough of them have it."""
+    fits = lines["text"].str.contains(prefix.pattern)
+    if not fits.any() or fits.sum() < min_lines:
+        return lines
+    found = lines.select(pl.col("text").str.extract_groups(prefix.pattern)).unnest("text")
+    given = {_COLUMN.get(name, name): found[name] for name in found.columns if name != "rest"}
+    keep = "${rest}" if "rest" in found.columns else ""
+    rest = pl.when(fits).then(pl.col("text").str.replace(prefix.pattern, keep))
+    return lines.with_columns(
+        *(pl.col(name).fill_null(values) for name, values in given.items() if name in _GIVEN),
+        text=rest.otherwise("text"),
+    )

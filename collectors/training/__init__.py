@@ -1,0 +1,1 @@
+"""Progress of jobs, and how they ended: trainers, step records, traces, launchers."""
