@@ -115,7 +115,8 @@ class _RawSession(requests.Session):
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:  # noqa: ANN401 -- the options of the method it stands for
         """Send a request and return its answer, to be read raw."""
         request.headers["Accept-Encoding"] = "identity"
-        response = super().send(request, **kwargs | {"stream": True})
+        kwargs["stream"] = True
+        response = super().send(request, **kwargs)
         body = b"".join(response.iter_content(READ_BYTES))
         raw = _RawAnswer()
         raw.__dict__.update(response.__dict__, _content=body)
