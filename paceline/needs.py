@@ -204,6 +204,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "a slow host looks like a slow network",
     ),
     Need(
+        "bus errors",
+        "PCIe errors of NICs",
+        "samples",
+        ("pci_receive_integrity_errors_total", "pci_transmit_integrity_errors_total"),
+        "a NIC that its own host slows looks like a slow network",
+    ),
+    Need(
         "MTUs",
         "MTU of ports",
         "samples",
