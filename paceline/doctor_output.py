@@ -66,7 +66,7 @@ def _group_line(state: str, folder: str, members: Sequence[SourceCheck]) -> str:
 
 def _source_line(check: SourceCheck) -> str:
     rejected = f", {check.rejected:,} lines not understood" if check.rejected else ""
-    age = f", newest {_age(check.age_seconds)} old" if check.age_seconds is not None else ""
+    age = f", newest {_age(check.age_seconds)}" if check.age_seconds is not None else ""
     note = f" - {check.note}" if check.note else ""
     rows = f"{check.rows:,} rows" if not check.name.startswith("job ") else "scraped"
     return f"{_MARKS[check.state]} {check.name}: {rows}{rejected}{age}{note}"
@@ -129,10 +129,12 @@ def _summary(checkup: Checkup) -> str:
 
 
 def _age(seconds: float) -> str:
+    """Return an age in words; a time that is still to come is said to be ahead."""
+    word = "old" if seconds >= 0 else "ahead of now"
     for size, unit in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+        if abs(seconds) >= 2 * size:
+            return f"{abs(seconds) / size:.0f} {unit} {word}"
+    return f"{abs(seconds):.0f} s {word}"
 
 
 def checkup_json(checkup: Checkup) -> dict[str, object]:

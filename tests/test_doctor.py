@@ -99,3 +99,21 @@ def test_files(tmp_path: Path) -> None:
     exit_code, output = asked(str(tmp_path))
 
     assert (exit_code, "ok      " + tmp_path.name in output, "OLD" in output) == (0, True, False)
+
+
+def test_a_store_remembers(tmp_path: Path) -> None:
+    """A signal that was stored earlier is old, not missing; one in the future is ahead."""
+    page = tmp_path / "hx8-017.prom"
+    stamp = int((NOW - timedelta(hours=3)).timestamp() * 1000)
+    page.write_text(
+        f'DCGM_FI_DEV_SM_CLOCK{{gpu="0",UUID="GPU-a",Hostname="n1"}} 1755 {stamp}\n',
+        encoding="utf-8",
+    )
+    store = str(tmp_path / "store")
+    RUN.invoke(app, ["collect", str(page), "--store", store])
+    _, output = asked("--store", store, "--now", "2026-01-05T04:00:00")
+    _, early = asked("--store", store, "--now", "2026-01-05T00:00:00")
+
+    assert "OLD     SM clocks of GPUs" in output
+    assert "newest 3 h old" in output
+    assert "newest 60 min ahead of now" in early

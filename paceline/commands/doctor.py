@@ -21,6 +21,7 @@ from paceline.doctor_output import checkup_json, checkup_text
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
 from paceline.sources import NoSuchPathError, find_files, read_sources
+from paceline.stored_memory import last_known
 from paceline.targets import check_server
 
 DEFAULT_MINUTES: Final = 15.0
@@ -119,7 +120,10 @@ def _server(url: str, live: datetime, span: timedelta) -> tuple[Reading, list[So
 
 
 def _stored(root: str, live: datetime, span: timedelta) -> Reading:
+    """Return what a store has of the span, and the last that it knows of all else."""
     try:
-        return Store.open_at(root).read_all(Wanted(since=live - span))
+        store = Store.open_at(root)
     except (NoStoreError, NewerStoreError) as error:
         raise refused(str(error), code=1) from error
+    recent = store.read_all(Wanted(since=live - span))
+    return join_readings([recent, last_known(store, live - span)])
