@@ -5,6 +5,7 @@ Source: formats of GPU and host streams, sections 7.2 and 7.4; Slurm's
 the base state).
 """
 
+from collections import Counter
 from typing import Final
 
 import polars as pl
@@ -68,6 +69,16 @@ STATE: Final = (
 """A state as sacct prints it."""
 
 
+def _cut_words() -> dict[str, str]:
+    """Return the state by each beginning of its word that no other word has."""
+    starts = [(word[:end], word) for word in _WORDS for end in range(1, len(word) + 1)]
+    counts = Counter(start for start, _ in starts)
+    return {start: word for start, word in starts if counts[start] == 1 or start == word}
+
+
+_CUT_WORDS: Final = _cut_words()
+
+
 def job_states(text: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     """Return state, flags and who cancelled, of states as any of Slurm's tools prints them.
 
@@ -83,7 +94,9 @@ def job_states(text: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     is_cut = first.str.ends_with("+")
     words = first.str.strip_chars_end("+").str.split("+").list.join(",").str.split(",")
     full = words.list.eval(pl.element().replace(_CODES))
-    cut = pl.concat_list(_completed(full.list.first()))
+    word = full.list.first()
+    told = word.replace_strict(_CUT_WORDS, default=pl.format("{}+", word), return_dtype=pl.String)
+    cut = pl.concat_list(told)
     whole = pl.when(is_cut & (full.list.len() == 1)).then(cut).otherwise(full)
     is_base = pl.element().is_in(list(BASE_STATES))
     base = whole.list.eval(pl.element().filter(is_base)).list.first()
@@ -94,22 +107,3 @@ def job_states(text: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
         pl.when(flags.list.len() > 0).then(flags),
         text.str.extract(r"(?i)^\s*CANCELLED by (\w+)", 1),
     )
-
-
-def _completed(word: pl.Expr) -> pl.Expr:
-    """Return the one state that begins with a word; else the word with the cut's mark."""
-    known = pl.lit(None, dtype=pl.String)
-    for state in _WORDS:
-        others = [other for other in _WORDS if other != state]
-        shared = max(len(_shared(state, other)) for other in others)
-        fits = pl.lit(state).str.starts_with(word) & (word.str.len_chars() > shared)
-        known = pl.when(fits | (word == state)).then(pl.lit(state)).otherwise(known)
-    return known.fill_null(pl.concat_str(word, pl.lit("+")))
-
-
-def _shared(one: str, other: str) -> str:
-    """Return the beginning that two words share."""
-    same = 0
-    while same < min(len(one), len(other)) and one[same] == other[same]:
-        same += 1
-    return one[:same]
