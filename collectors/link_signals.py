@@ -116,9 +116,6 @@ OPTIC_SIGNALS: Final = signal_table(
     Signal("bias_amperes", "gauge", 0),
     Signal("module_temperature_celsius", "gauge", +1),
     Signal("module_supply_volts", "gauge", 0),
-    Signal("rx_signal_lost", "state", +1),
-    Signal("tx_signal_lost", "state", +1),
-    Signal("tx_faulty", "state", +1),
     *(
         Signal(f"{name}_{side}_{level}_{unit}", "state", 0)
         for name, unit in _LIMITS

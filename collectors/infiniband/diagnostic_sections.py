@@ -4,7 +4,6 @@ Source: public captures of ibdiagnet2, Mellanox/ufm_sdk_3.0. Columns are spelled
 section to section, so their names are compared in lower case.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,9 +75,3 @@ def _section(part: pl.DataFrame) -> Section | None:
     rows = part.filter(~pl.col("is_header")).select("position", fields=csv_fields(pl.col("text")))
     fitting = rows.filter(fits(pl.col("fields"), len(header)))
     return Section(name=str(part["section"][0]), header=header, rows=fitting)
-
-
-def by_name(sections: list[Section]) -> Mapping[str, list[Section]]:
-    """Return sections by their name."""
-    names = dict.fromkeys(section.name for section in sections)
-    return {name: [one for one in sections if one.name == name] for name in names}

@@ -12,7 +12,7 @@ import polars as pl
 
 from collectors.frames import conform
 from collectors.infiniband.exporters import infiniband_names
-from collectors.infiniband.port_counters import counter_key, port_counters
+from collectors.infiniband.port_counters import WIDE_BITS, counter_key, port_counters
 from collectors.infiniband.subnet import port_device
 from collectors.metrics.samples import (
     MEANINGS,
@@ -67,7 +67,7 @@ def read_port_exporters(series: Series, source: str) -> Reading:
     nic = pl.coalesce(label_of("device", "interface", "ib_device"), glued.str.extract(_GLUED, 1))
     port = pl.coalesce(label_of("port"), glued.str.extract(_GLUED, 2))
     words = pl.col("factor").cast(pl.Float64)
-    narrow = ~pl.col("key").str.contains(_TRAFFIC) & (pl.col("bits") < 64)  # noqa: PLR2004 -- bits
+    narrow = ~pl.col("key").str.contains(_TRAFFIC) & (pl.col("bits") < WIDE_BITS)
     placed = known.with_columns(
         host=host_label(),
         target=label_of("instance"),

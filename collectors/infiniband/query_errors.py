@@ -52,8 +52,6 @@ EXCHANGED: Final = {
 """Counter that a detail follows and the name it was given, to the name it should have: a detail of
 the other set than its parent's. A detail of the parent's own set is rightly named."""
 
-_TRAFFIC: Final = r"^Port(?:Xmit|Rcv)(?:Data|Pkts)$"
-
 
 def wants_query_errors(head: Head) -> float:
     """Return how sure it is that a file is output of `ibqueryerrors`."""

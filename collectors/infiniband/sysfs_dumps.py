@@ -160,7 +160,7 @@ def _clock(text: pl.Expr, options: ReadOptions) -> pl.Expr:
     number = text.cast(pl.Float64, strict=False)
     taken = options.taken
     start = int(taken.timestamp() * 1e6) if taken else 0
-    small = number.is_finite() & (number.abs() < 1e8)  # noqa: PLR2004 -- below it lies no epoch
+    small = number.is_finite() & (number.abs() < _LEAST_EPOCH)
     own = (
         pl.when(small).then((number * 1e6).round().cast(pl.Int64, strict=False) + start).cast(TIME)
     )
