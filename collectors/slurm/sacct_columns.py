@@ -154,6 +154,11 @@ class Layout:
     is_closed: bool = False
 
     @property
+    def width(self) -> int:
+        """Return how many cells a whole row has; a closed one ends in an empty one."""
+        return len(self.names) + self.is_closed
+
+    @property
     def pattern(self) -> str:
         """Return the pattern of a whole record, its cells in groups named after the columns."""
         parts = [f"(?P<{name}>{self._form(name)})" for name in self.names]

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import schema_of
+from collectors.frames import conform, schema_of
 from collectors.slurm.sacct_columns import (
     HEADER,
     JOB_ID,
@@ -129,16 +129,15 @@ def _delimited(section: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, pl.
     """Return the records of rows with delimiters, and their lines with `record`."""
     rows = section.filter(pl.col("header").is_null())
     text = pl.col("text").str.replace_all(layout.delimiter, SEPARATOR, literal=True)
-    width = len(layout.names) + layout.is_closed
     counted = rows.with_columns(text, cells=text.str.count_matches(SEPARATOR, literal=True) + 1)
-    whole = counted.filter(pl.col("cells") == width)
-    torn = counted.filter(pl.col("cells") != width)
+    whole = counted.filter(pl.col("cells") == layout.width)
+    torn = counted.filter(pl.col("cells") != layout.width)
     pieces = torn.with_columns(_owners(torn, whole["record"], layout))
-    joined = _joined(pl.concat([whole, pieces.select(whole.columns)]), layout)
+    lines = pl.concat([whole, pieces])
+    joined = _joined(lines, layout)
     plain = _split(joined.filter(~pl.col("rejoined")), layout)
     mended = _matched(joined.filter("rejoined"), layout)
     records = pl.concat([plain, mended])
-    lines = pl.concat([whole, pieces.select(whole.columns)])
     return records, lines.join(records, on="record", how="semi")
 
 
@@ -147,7 +146,7 @@ def _owners(torn: pl.DataFrame, whole: pl.Series, layout: Layout) -> pl.Series:
 
     A loop, over torn lines only: where a record ends depends on where the one before it did.
     """
-    width = len(layout.names) + layout.is_closed
+    width = layout.width
     last_is_free = layout.is_free(layout.names[-1])
     begins: list[bool] = torn["text"].str.contains(rf"^{JOB_ID}{SEPARATOR}").to_list()
     numbers: list[int] = torn["record"].to_list()
@@ -176,14 +175,13 @@ def _joined(lines: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     gap = pl.col("position").diff().fill_null(0).over("record").cast(pl.UInt32)
     texts = lines.sort("record", "position").with_columns(gap=gap)
     breaks = pl.lit("\n").repeat_by("gap").list.join("")
-    width = len(layout.names) + layout.is_closed
     return (
         texts.with_columns(text=pl.concat_str(breaks, "text"))
         .group_by("record", maintain_order=True)
         .agg(
             pl.col("position").first(),
             pl.col("text").str.join(""),
-            rejoined=(pl.len() > 1) | (pl.col("cells").first() != width),
+            rejoined=(pl.len() > 1) | (pl.col("cells").first() != layout.width),
         )
         .with_columns(
             pl.col("text").str.replace(f"{SEPARATOR}$", "") if layout.is_closed else "text"
@@ -211,15 +209,9 @@ def _matched(rows: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 def _as_records(rows: pl.DataFrame, cells: dict[str, pl.Expr]) -> pl.DataFrame:
     known = {name: cells[name].str.strip_chars() for name in CELL_COLUMNS if name in cells}
-    null = pl.lit(None, pl.String)
-    told = rows.select(
-        "record",
-        "position",
-        "rejoined",
-        **{name: known.get(name, null) for name in CELL_COLUMNS},
-    )
+    told = rows.lazy().select("record", "position", "rejoined", **known)
     job = pl.coalesce("jobid", "jobidraw")
-    return told.filter(job.str.contains(rf"^{JOB_ID}$")).select(RECORDS.names())
+    return conform(told, RECORDS).filter(job.str.contains(rf"^{JOB_ID}$")).collect()
 
 
 def _ruled(section: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -11,9 +11,9 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import schema_of
+from collectors.frames import conform, schema_of
 from collectors.readings import Reading
-from collectors.slurm.sacct_records import CELL_COLUMNS, RECORDS
+from collectors.slurm.sacct_records import RECORDS
 from collectors.slurm.scontrol_keys import FREE_KEYS, SCONTROL_KEYS
 from collectors.slurm.slurm_jobs import failed_node_events, job_rows, jobs_of
 from collectors.slurm.slurm_nodes import NODE_ROWS, node_events
@@ -93,7 +93,7 @@ def read_scontrol(path: Path, source: str, options: ReadOptions) -> Reading:
     pieces = _pieces(inside)
     nodes = _wide(pieces, "NodeName", _NODE)
     jobs = job_rows(_job_records(pieces), source, options)
-    events = node_events(nodes.select(NODE_ROWS.names()), source, options)
+    events = node_events(conform(nodes.lazy(), NODE_ROWS).collect(), source, options)
     return account(
         lines,
         inside["position"],
@@ -161,31 +161,19 @@ def _wide(pieces: pl.DataFrame, first: str, keys: dict[str, str]) -> pl.DataFram
     """Return one row a record that begins with a key, with the values of others."""
     value, key = pl.col("value"), pl.col("key")
     found = pieces.filter((key.first() == first).over("record"))
-    table = found.group_by("record", maintain_order=True).agg(
+    return found.group_by("record", maintain_order=True).agg(
         pl.col("position").min(),
         **{name: value.filter(key == printed).first() for name, printed in keys.items()},
     )
-    null = pl.lit(None, pl.String)
-    missing = {name: null for name in NODE_ROWS.names() if name not in table.columns}
-    return table.with_columns(**missing)
 
 
 def _job_records(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return `RECORDS` of jobs."""
     jobs = _wide(pieces, "JobId", _JOB | {"array": "ArrayJobId", "task": "ArrayTaskId"})
     array = pl.format("{}_{}", pl.col("array"), pl.col("task"))
-    null = pl.lit(None, pl.String)
-    told = {name: pl.col(name) if name in _JOB else null for name in CELL_COLUMNS}
-    return (
-        jobs.with_columns(
-            jobid=array.fill_null(pl.col("jobid")),
-            user=pl.col("user").str.extract(r"^([^(]+)"),
-        )
-        .select(
-            pl.col("record").cast(pl.Int64),
-            "position",
-            rejoined=pl.lit(value=False),
-            **told,
-        )
-        .select(RECORDS.names())
+    named = jobs.with_columns(
+        jobid=array.fill_null(pl.col("jobid")),
+        user=pl.col("user").str.extract(r"^([^(]+)"),
+        rejoined=pl.lit(value=False),
     )
+    return conform(named.lazy(), RECORDS).collect()

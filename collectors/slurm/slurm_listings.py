@@ -11,10 +11,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.frames import conform
 from collectors.readings import Reading
 from collectors.slurm.hostlists import hosts_of
 from collectors.slurm.sacct_columns import JOB_ID
-from collectors.slurm.sacct_records import CELL_COLUMNS, RECORDS
+from collectors.slurm.sacct_records import RECORDS
 from collectors.slurm.slurm_jobs import job_rows, jobs_of
 from collectors.slurm.slurm_nodes import NODE_ROWS, NODE_STATE, node_events
 from collectors.slurm.slurm_states import STATE
@@ -140,21 +141,12 @@ def _rows(lines: pl.DataFrame, header: str | None) -> tuple[pl.DataFrame, pl.Ser
 
 def _nodes(rows: pl.DataFrame) -> pl.DataFrame:
     """Return `NODE_ROWS`, one row a host."""
-    hosts = rows.with_columns(node=hosts_of(rows["nodelist"])).explode("node")
-    told = {"reason_user": pl.col("user"), "reason_time": pl.col("timestamp")}
-    known = ("node", "state", "reason", "position")
-    null = pl.lit(None, pl.String)
-    rest = {name: null for name in NODE_ROWS.names() if name not in (*known, *told)}
-    whole = hosts.drop_nulls("node").with_columns(**told, **rest)
-    return whole.select(NODE_ROWS.names())
+    named = rows.rename({"user": "reason_user", "timestamp": "reason_time"})
+    hosts = named.with_columns(node=hosts_of(rows["nodelist"])).explode("node")
+    return conform(hosts.drop_nulls("node").lazy(), NODE_ROWS).collect()
 
 
 def _records(rows: pl.DataFrame) -> pl.DataFrame:
     """Return `RECORDS` of the jobs of a queue."""
-    null = pl.lit(None, pl.String)
-    missing = {name: null for name in CELL_COLUMNS if name not in _FIELDS}
-    return (
-        rows.with_row_index("record")
-        .with_columns(pl.col("record").cast(pl.Int64), rejoined=pl.lit(value=False), **missing)
-        .select(RECORDS.names())
-    )
+    numbered = rows.with_row_index("record").with_columns(rejoined=pl.lit(value=False))
+    return conform(numbered.lazy(), RECORDS).collect()
