@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.fabric import Fabric
-from detectors.growth import PORT, SpellParams, bad_spells, port_growth
+from detectors.growth import SpellParams, bad_spells, of_spell, port_growth
 from detectors.link_words import counted_evidence, end_text, row_end
 from detectors.pause_shares import stop_shares
 from detectors.verdicts import Confidence, Evidence, Level, Subject, Verdict, verdict_frame
@@ -69,7 +69,7 @@ def _judged(
     fabric: Fabric,
     params: BufferParams,
 ) -> Iterable[Verdict]:
-    drops, shares = (_of_spell(frame, row) for frame in frames)
+    drops, shares = (of_spell(frame, row) for frame in frames)
     sent = _most(shares["sent"])
     by_class = drops.filter(pl.col("signal").is_in(_CLASS_DROPS), pl.col("grown") > 0).height > 0
     room = _headroom(fabric, row)
@@ -77,19 +77,12 @@ def _judged(
     if sent is not None and sent >= params.min_pause_ratio:
         if room is not None or by_class:
             paused = f"asks its sender to stop {sent:.1%} of the time and drops all the same"
-            yield _headroom_verdict(row, (room, paused), counted, params)
+            yield _headroom_verdict(row, (room, paused), counted)
         return
     if by_class:
-        yield _lossy_verdict(row, counted, params, known=sent is not None)
+        yield _lossy_verdict(row, counted, known=sent is not None)
     elif row["port_kind"] == "nic":
-        yield _nic_verdict(row, counted, params)
-
-
-def _of_spell(frame: pl.DataFrame, row: dict[str, Any]) -> pl.DataFrame:
-    return frame.filter(
-        *(pl.col(name) == row[name] for name in PORT),
-        pl.col("bin").is_between(row["start"], row["stop"]),
-    )
+        yield _nic_verdict(row, counted)
 
 
 def _most(values: pl.Series) -> float | None:
@@ -118,7 +111,6 @@ def _headroom_verdict(
     row: dict[str, Any],
     told: tuple[str | None, str],
     counted: tuple[Evidence, ...],
-    params: BufferParams,
 ) -> Verdict:
     room, paused = told
     what = f"{paused}; {room}" if room else paused
@@ -128,13 +120,10 @@ def _headroom_verdict(
         "headroom",
         "medium" if room else "low",
         (Evidence(source=end_text(near), time=row["onset"], what=what), *counted),
-        params,
     )
 
 
-def _lossy_verdict(
-    row: dict[str, Any], counted: tuple[Evidence, ...], params: BufferParams, *, known: bool
-) -> Verdict:
+def _lossy_verdict(row: dict[str, Any], counted: tuple[Evidence, ...], *, known: bool) -> Verdict:
     pauses = "and never asks its sender to stop" if known else "and counts no pauses"
     what = f"drops in a priority {pauses}: that priority is not lossless here"
     near = row_end(row)
@@ -143,17 +132,14 @@ def _lossy_verdict(
         "lossy_class",
         "medium" if known else "low",
         (Evidence(source=end_text(near), time=row["onset"], what=what), *counted),
-        params,
     )
 
 
-def _nic_verdict(
-    row: dict[str, Any], counted: tuple[Evidence, ...], params: BufferParams
-) -> Verdict:
+def _nic_verdict(row: dict[str, Any], counted: tuple[Evidence, ...]) -> Verdict:
     near = row_end(row)
     what = "has no room for what arrives: slow at home, or its class is not lossless; no cable"
     seen = Evidence(source=end_text(near), time=row["onset"], what=what)
-    return _verdict(row, "nic_buffer", "low", (seen, *counted), params)
+    return _verdict(row, "nic_buffer", "low", (seen, *counted))
 
 
 _ACTIONS: Final = {
@@ -168,7 +154,6 @@ def _verdict(
     cause: str,
     confidence: Confidence,
     evidence: tuple[Evidence, ...],
-    params: BufferParams,
 ) -> Verdict:
     host, port = row_end(row)
     is_switch = row["port_kind"] == "switch_port"
@@ -179,8 +164,8 @@ def _verdict(
         subject=Subject(switch=host, port=port) if is_switch else Subject(host=host, device=port),
         onset=row["onset"],
         onset_before_data=row["from_start"],
-        detected=max(row["start"] + params.spells.width * params.spells.min_bins, row["onset"]),
-        cleared=None if row["to_end"] else row["stop"] + params.spells.width,
+        detected=row["detected"],
+        cleared=row["cleared"],
         cause=cause,
         confidence="low" if row["brief"] and confidence == "low" else confidence,
         evidence=evidence,

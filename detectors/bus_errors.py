@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.fabric import Fabric
-from detectors.growth import PORT, SpellParams, bad_spells, port_growth
+from detectors.growth import SpellParams, bad_spells, of_spell, port_growth
 from detectors.link_words import counted_evidence, row_end
 from detectors.verdicts import Subject, Verdict, verdict_frame
 
@@ -45,25 +45,21 @@ def find_bus_errors(fabric: Fabric, params: BusErrorParams) -> pl.DataFrame:
     growth = port_growth(fabric.intervals, _SIGNALS, params.spells.bin_seconds)
     bad = growth.filter(pl.col("rate") * 3600.0 > params.max_hourly)
     rows = bad_spells(bad, growth, params.spells).to_dicts()
-    return verdict_frame(_verdict(row, growth, params) for row in rows)
+    return verdict_frame(_verdict(row, growth) for row in rows)
 
 
-def _verdict(row: dict[str, Any], growth: pl.DataFrame, params: BusErrorParams) -> Verdict:
+def _verdict(row: dict[str, Any], growth: pl.DataFrame) -> Verdict:
     near = row_end(row)
-    mine = growth.filter(
-        *(pl.col(name) == row[name] for name in PORT),
-        pl.col("bin").is_between(row["start"], row["stop"]),
-    )
     return Verdict(
         kind="degrading",
         level="nic",
         subject=Subject(host=near[0], device=near[1]),
         onset=row["onset"],
         onset_before_data=row["from_start"],
-        detected=max(row["start"] + params.spells.width * params.spells.min_bins, row["onset"]),
-        cleared=None if row["to_end"] else row["stop"] + params.spells.width,
+        detected=row["detected"],
+        cleared=row["cleared"],
         cause="pcie_errors",
         confidence="low" if row["brief"] else "medium",
-        evidence=counted_evidence(mine, near, row["onset"]),
+        evidence=counted_evidence(of_spell(growth, row), near, row["onset"]),
         action="reseat the NIC, then swap slot and riser of this host; the cables are sound",
     )

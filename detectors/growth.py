@@ -4,9 +4,10 @@ Only a difference between two good samples is evidence: an old total is history 
 section 0). What counts as good is said in `detectors.counters`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -119,8 +120,9 @@ def bad_spells(bad: pl.DataFrame, known: pl.DataFrame, params: SpellParams) -> p
             all there is.
 
     Returns:
-        `PORT`, `onset`, `start` and `stop` (first and last bad bin), `seconds`, `brief` (it did
-        not last), `from_start` and `to_end` (it touches the ends of what is known).
+        `PORT`, `onset`, `start` and `stop` (first and last bad bin), `detected` (when enough bins
+        had passed, or the first long interval had ended), `cleared` (null while it lasts), `brief`
+        (it did not last), `from_start` and `to_end` (it touches the ends of what is known).
     """
     bins = bad.group_by(*PORT, "bin").agg(pl.col("first").min(), pl.col("seconds").max())
     edges = known.group_by(PORT).agg(opened=pl.col("bin").min(), closed=pl.col("bin").max())
@@ -144,9 +146,32 @@ def bad_spells(bad: pl.DataFrame, known: pl.DataFrame, params: SpellParams) -> p
             from_start=pl.col("start") == pl.col("opened"),
             to_end=pl.col("stop") + params.width >= pl.col("closed"),
         )
+        .with_columns(
+            detected=pl.max_horizontal(pl.col("start") + params.width * params.min_bins, "onset"),
+            cleared=pl.when(~pl.col("to_end")).then(pl.col("stop") + params.width),
+        )
         .filter(~pl.col("brief") | (pl.col("from_start") & (pl.col("stop") == pl.col("closed"))))
-        .select(*PORT, "onset", "start", "stop", "seconds", "brief", "from_start", "to_end")
+        .select(*PORT, *_SPELL)
         .sort(*PORT, "start")
+    )
+
+
+_SPELL: Final = (
+    *("onset", "start", "stop", "detected", "cleared"),
+    *("brief", "from_start", "to_end"),
+)
+
+
+def of_spell(bins: pl.DataFrame, spell: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the bins of a port during one of its spells.
+
+    Args:
+        bins: Rows with `PORT` and `bin`.
+        spell: A row of `bad_spells`.
+    """
+    return bins.filter(
+        *(pl.col(name) == spell[name] for name in PORT),
+        pl.col("bin").is_between(spell["start"], spell["stop"]),
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from detectors.dirty_bins import CONSEQUENCES, LINE_LIMITS, SIGNALS_SEEN, DirtyParams, dirty_bins
 from detectors.fabric import Fabric
-from detectors.growth import PORT, SpellParams, bad_spells, port_growth
+from detectors.growth import PORT, SpellParams, bad_spells, of_spell, port_growth
 from detectors.link_words import (
     End,
     Part,
@@ -69,24 +69,15 @@ def find_link_faults(fabric: Fabric, params: LinkParams) -> pl.DataFrame:
     single = [row for row in rows if id(row) not in grouped]
     return verdict_frame(
         [
-            *(_device_verdict(group, growth, params) for group in groups),
+            *(_device_verdict(group, growth) for group in groups),
             *_link_verdicts(single, growth, fabric, params),
         ]
     )
 
 
-def _stretch(row: dict[str, Any], growth: pl.DataFrame) -> pl.DataFrame:
-    """Return what the counters of a spell's port did during it."""
-    return growth.filter(
-        pl.col("host") == row["host"],
-        pl.col("port") == row["port"],
-        pl.col("bin").is_between(row["start"], row["stop"]),
-    )
-
-
 def _counts(row: dict[str, Any], growth: pl.DataFrame) -> bool:
     """Return whether a spell holds enough errors of any kind to be more than chance."""
-    sums = _stretch(row, growth).group_by("signal").agg(pl.col("grown").sum())
+    sums = of_spell(growth, row).group_by("signal").agg(pl.col("grown").sum())
     return any(
         grown >= (LINE_LIMITS[signal].count if signal in LINE_LIMITS else 10.0)
         for signal, grown in sums.iter_rows()
@@ -110,9 +101,7 @@ def _devices(
     ]
 
 
-def _device_verdict(
-    rows: Sequence[dict[str, Any]], growth: pl.DataFrame, params: LinkParams
-) -> Verdict:
+def _device_verdict(rows: Sequence[dict[str, Any]], growth: pl.DataFrame) -> Verdict:
     """Return the verdict on a device whose ports err together: no cable does that."""
     first = min(rows, key=lambda row: (row["onset"], row["port"]))
     is_switch = first["port_kind"] == "switch_port"
@@ -125,13 +114,13 @@ def _device_verdict(
         subject=Subject(switch=name) if is_switch else Subject(host=name),
         onset=first["onset"],
         onset_before_data=all(row["from_start"] for row in rows),
-        detected=_detected(first, params),
-        cleared=_cleared(max(rows, key=lambda row: row["stop"]), params),
+        detected=first["detected"],
+        cleared=max(rows, key=lambda row: row["stop"])["cleared"],
         cause="switch" if is_switch else "nic",
         confidence="medium",
         evidence=(
             Evidence(source=name, time=first["onset"], what=what),
-            *counted_evidence(_stretch(first, growth), row_end(first), first["onset"]),
+            *counted_evidence(of_spell(growth, first), row_end(first), first["onset"]),
         ),
         alternatives=("clock, power or firmware of this device", "what its cables share"),
         action="look at this device's clock, power and firmware before any of its cables",
@@ -165,8 +154,8 @@ def _verdict(
 ) -> Verdict:
     row, last = min(rows, key=_by_onset), max(rows, key=lambda one: one["stop"])
     near = row_end(rows[0])
-    part = _part(rows, far, fabric, _until(last, params))
-    seen = [(one, _stretch(one, growth)) for one in rows]
+    part = _part(rows, far, fabric, last["stop"] + params.spells.width)
+    seen = [(one, of_spell(growth, one)) for one in rows]
     alike = growth.filter(pl.col("port_kind") == row["port_kind"])
     return Verdict(
         kind="link_fault",
@@ -174,8 +163,8 @@ def _verdict(
         subject=link_subject(near, rows[0]["port_kind"], far),
         onset=row["onset"],
         onset_before_data=row["from_start"],
-        detected=_detected(row, params),
-        cleared=_cleared(last, params),
+        detected=row["detected"],
+        cleared=last["cleared"],
         cause="dirty",
         confidence=_confidence(seen, far),
         peers=f"all {row['port_kind']} counters of the fabric",
@@ -226,19 +215,3 @@ def _victims(rows: Sequence[dict[str, Any]], growth: pl.DataFrame) -> tuple[str,
     ports = heard.join(own, on=PORT, how="anti").filter(pl.col("grown") >= 10.0)  # noqa: PLR2004 -- ours: fewer are the background of any fabric
     ends = sorted({row_end(row) for row in ports.to_dicts()} - set(mine))
     return tuple(end_text(end) for end in ends)[:MAX_VICTIMS]
-
-
-def _until(row: dict[str, Any], params: LinkParams) -> datetime:
-    end: datetime = row["stop"] + params.spells.width
-    return end
-
-
-def _detected(row: dict[str, Any], params: LinkParams) -> datetime:
-    """Return when enough bins had passed, or the first long interval had ended."""
-    told: datetime = row["start"] + params.spells.width * params.spells.min_bins
-    onset: datetime = row["onset"]
-    return max(told, onset)
-
-
-def _cleared(row: dict[str, Any], params: LinkParams) -> datetime | None:
-    return None if row["to_end"] else _until(row, params)

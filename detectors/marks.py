@@ -66,13 +66,13 @@ def find_mark_faults(fabric: Fabric, params: MarkParams) -> pl.DataFrame:
         .join(silent, on=PORT, how="semi"),
     }
     return verdict_frame(
-        _verdict(row, cause, params)
+        _verdict(row, cause)
         for cause, bins in bad.items()
         for row in bad_spells(bins, growth, params.spells).to_dicts()
     )
 
 
-def _verdict(row: dict[str, Any], cause: str, params: MarkParams) -> Verdict:
+def _verdict(row: dict[str, Any], cause: str) -> Verdict:
     host, port = row_end(row)
     seen = Evidence(source=end_text((host, port)), time=row["onset"], what=_WORDS[cause])
     return Verdict(
@@ -81,8 +81,8 @@ def _verdict(row: dict[str, Any], cause: str, params: MarkParams) -> Verdict:
         subject=Subject(host=host, device=port),
         onset=row["onset"],
         onset_before_data=row["from_start"],
-        detected=max(row["start"] + params.spells.width * params.spells.min_bins, row["onset"]),
-        cleared=None if row["to_end"] else row["stop"] + params.spells.width,
+        detected=row["detected"],
+        cleared=row["cleared"],
         cause=cause,
         confidence="low" if row["brief"] else "medium",
         evidence=(seen,),

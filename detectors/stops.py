@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.fabric import Fabric
-from detectors.growth import SpellParams, bad_spells
+from detectors.growth import SpellParams, bad_spells, of_spell
 from detectors.link_words import End, far_end, row_end
 
 _DIRECTIONS: Final = ("received", "sent", "waited")
@@ -91,12 +91,7 @@ def _of_direction(
     for row in bad_spells(bad, known, params).to_dicts():
         near = row_end(row)
         far = far_end(fabric.ends, near)
-        mine = bad.filter(
-            pl.col("host") == near[0],
-            pl.col("port") == near[1],
-            pl.col("bin").is_between(row["start"], row["stop"]),
-        )
-        yield _stop(row, (direction, mine), far, nics)
+        yield _stop(row, (direction, of_spell(bad, row)), far, nics)
 
 
 def _stop(

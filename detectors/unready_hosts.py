@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from detectors.fabric import Fabric
-from detectors.growth import PORT, SpellParams, bad_spells, port_growth
+from detectors.growth import SpellParams, bad_spells, of_spell, port_growth
 from detectors.link_words import counted_evidence, row_end
 from detectors.verdicts import Subject, Verdict, verdict_frame
 
@@ -51,26 +51,22 @@ def find_unready_hosts(fabric: Fabric, params: UnreadyParams) -> pl.DataFrame:
         pl.col("rate") >= params.min_per_second, pl.col("rate") > usual * params.min_peer_ratio
     )
     rows = bad_spells(bad, growth, params.spells).to_dicts()
-    return verdict_frame(_verdict(row, growth, params) for row in rows)
+    return verdict_frame(_verdict(row, growth) for row in rows)
 
 
-def _verdict(row: dict[str, Any], growth: pl.DataFrame, params: UnreadyParams) -> Verdict:
+def _verdict(row: dict[str, Any], growth: pl.DataFrame) -> Verdict:
     host, port = row_end(row)
-    mine = growth.filter(
-        *(pl.col(name) == row[name] for name in PORT),
-        pl.col("bin").is_between(row["start"], row["stop"]),
-    )
     return Verdict(
         kind="congestion",
         level="host",
         subject=Subject(host=host, device=port),
         onset=row["onset"],
         onset_before_data=row["from_start"],
-        detected=max(row["start"] + params.spells.width * params.spells.min_bins, row["onset"]),
-        cleared=None if row["to_end"] else row["stop"] + params.spells.width,
+        detected=row["detected"],
+        cleared=row["cleared"],
         cause="receiver_not_ready",
         confidence="low",
-        evidence=counted_evidence(mine, (host, port), row["onset"]),
+        evidence=counted_evidence(of_spell(growth, row), (host, port), row["onset"]),
         action="look at the application and its receive queues on this host; not at the fabric",
         needed="what the processes of this host did meanwhile",
     )
