@@ -10,7 +10,9 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import EVENTS, LABEL, conform
+from collectors.frames import EVENTS, conform
+from collectors.gpus.measured_order import in_order
+from collectors.texts.event_labels import event_labels
 
 REASONS: Final[Mapping[str, int]] = {
     "gpu_idle": 0x1,
@@ -52,16 +54,12 @@ def throttle_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
         (hardware slowdown is an umbrella over two others and not named beside them), `count` is
         how often they set in and `last` when they last did; the attribute `reasons` has all bits.
     """
-    order = pl.coalesce(pl.col("time").to_physical(), pl.col("page").cast(pl.Int64))
     mask = pl.col("value").cast(pl.Int64)
     told = pl.when((mask & _UNDER_IT) != 0).then(mask & ~pl.lit(_UMBRELLA)).otherwise(mask)
     gpu = ("host", "device", "code")
+    is_mask = (pl.col("signal") == "clock_event_reasons") & (pl.col("device_kind") == "gpu")
     rows = (
-        measured.lazy()
-        .filter(pl.col("signal") == "clock_event_reasons", pl.col("device_kind") == "gpu")
-        .drop_nulls("value")
-        .with_columns(order=order)
-        .sort("order", "position", maintain_order=True)
+        in_order(measured, is_mask)
         .with_columns(code=reason_names(told, THROTTLES), reasons=reason_names(mask))
         .with_columns(before=pl.col("code").shift().over("entity"))
         .filter(pl.col("code") != "", pl.col("code").ne_missing(pl.col("before")))
@@ -76,13 +74,8 @@ def throttle_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
             kind=pl.lit("clock_throttle"),
             severity=pl.lit("medium"),
             message=pl.format("the clocks are held down: {}", "reasons"),
-            attributes=_attribute("reasons"),
+            attributes=event_labels({"reasons": pl.col("reasons")}),
             source=pl.lit(source),
         )
     )
     return conform(rows, EVENTS).collect()
-
-
-def _attribute(name: str) -> pl.Expr:
-    """Return a list of one `LABEL`: a column under its own name."""
-    return pl.concat_list(pl.struct(key=pl.lit(name), value=pl.col(name)).cast(LABEL))

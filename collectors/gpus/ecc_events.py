@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+from collectors.gpus.measured_order import in_order
 
 _COUNTS: Final = ("ecc_uncorrected_volatile_total", "ecc_uncorrected_aggregate_total")
 
@@ -23,14 +24,10 @@ def ecc_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
     Returns:
         `EVENTS` of kind `ecc`; `count` is by how much it grew.
     """
-    order = pl.coalesce(pl.col("time").to_physical(), pl.col("page").cast(pl.Int64))
+    is_count = pl.col("signal").is_in(_COUNTS) & (pl.col("device_kind") == "gpu")
     rows = (
-        measured.lazy()
-        .filter(pl.col("signal").is_in(_COUNTS), pl.col("device_kind") == "gpu")
-        .drop_nulls("value")
-        .with_columns(order=order)
-        .sort("order", "position", maintain_order=True)
-        .with_columns(grown=pl.col("value").diff().over("entity"))
+        in_order(measured, is_count)
+        .with_columns(grown=pl.col("value") - pl.col("before"))
         .filter(pl.col("grown") > 0)
         .group_by("host", "device", "order", maintain_order=True)
         .agg(pl.col("time", "position").first(), count=pl.col("grown").max())

@@ -9,6 +9,8 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+from collectors.gpus.last_xids import METRIC_PREFIX
+from collectors.gpus.measured_order import in_order
 
 WINDOW_SECONDS: Final = 600.0
 """A change of the last Xid this near is the same Xid: twice the exporter's usual window."""
@@ -40,7 +42,9 @@ def window_xid_events(measured: pl.DataFrame, known: pl.DataFrame, source: str) 
         .with_columns(
             kind=pl.lit("xid"),
             severity=pl.lit("low"),
-            message=pl.format("metric: Xid {} was counted in the exporter's window", "code"),
+            message=pl.format(
+                METRIC_PREFIX + "Xid {} was counted in the exporter's window", "code"
+            ),
         )
     )
     return _events(rows, source)
@@ -71,18 +75,9 @@ def health_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
 
 def _parts(measured: pl.DataFrame, signal: str, kind: str) -> pl.LazyFrame:
     """Return samples of parts of GPUs with the GPU as `device`, the part as `code`."""
-    order = pl.coalesce(pl.col("time").to_physical(), pl.col("page").cast(pl.Int64))
-    return (
-        measured.lazy()
-        .filter(pl.col("signal") == signal, pl.col("device_kind") == kind)
-        .drop_nulls("value")
-        .with_columns(order=order)
-        .sort("order", "position", maintain_order=True)
-        .with_columns(
-            before=pl.col("value").shift().over("entity"),
-            code=pl.col("device").str.extract(_PART, 2),
-            device=pl.col("device").str.extract(_PART, 1),
-        )
+    is_part = (pl.col("signal") == signal) & (pl.col("device_kind") == kind)
+    return in_order(measured, is_part).with_columns(
+        code=pl.col("device").str.extract(_PART, 2), device=pl.col("device").str.extract(_PART, 1)
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+from collectors.gpus.measured_order import in_order
 from collectors.hosts.xids import ACTIONS
 from collectors.texts.event_labels import event_labels
 
@@ -53,8 +54,9 @@ def flag_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
     action = value.replace_strict(
         _BY_NUMBER, default=pl.format("action_{}", value.cast(pl.Int64)), return_dtype=pl.String
     )
+    is_flag = pl.col("signal").is_in([row[0] for row in _ROWS]) & (pl.col("device_kind") == "gpu")
     rows = (
-        _ordered(measured)
+        in_order(measured, is_flag)
         .join(meanings, on="signal", how="inner", maintain_order="left")
         .filter(pl.when(is_action).then(value != before).otherwise((value > 0) & (before <= 0)))
         .with_columns(
@@ -71,16 +73,3 @@ def flag_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
 def _state(is_action: pl.Expr) -> pl.Expr:
     opened = pl.when(pl.col("value") > 0).then(pl.lit("opened")).otherwise(pl.lit("cleared"))
     return pl.when(is_action).then(opened)
-
-
-def _ordered(measured: pl.DataFrame) -> pl.LazyFrame:
-    """Return the samples of flags of whole GPUs in time, each with the one before it."""
-    order = pl.coalesce(pl.col("time").to_physical(), pl.col("page").cast(pl.Int64))
-    return (
-        measured.lazy()
-        .filter(pl.col("signal").is_in([row[0] for row in _ROWS]), pl.col("device_kind") == "gpu")
-        .drop_nulls("value")
-        .with_columns(order=order)
-        .sort("order", "position", maintain_order=True)
-        .with_columns(before=pl.col("value").shift().over("entity"))
-    )

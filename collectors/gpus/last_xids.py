@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+from collectors.gpus.measured_order import in_order, sample_order
 
 METRIC_PREFIX: Final = "metric: "
 """How the message of an event from a metric begins; see `collectors.hosts.xid_hints`."""
@@ -27,24 +28,19 @@ def xid_events(measured: pl.DataFrame, source: str) -> pl.DataFrame:
         series began has had a change. One whose first sample shows an Xid has a history that is
         not known: it is no event, unless the source holds nothing but Xids (then `info`).
     """
-    order = pl.coalesce(pl.col("time").to_physical(), pl.col("page").cast(pl.Int64))
     gpu = ("host", "device")
     watched = (
         measured.lazy()
         .filter(pl.col("device_kind") == "gpu")
         .group_by(gpu)
-        .agg(since=order.min(), only=(pl.col("signal") == "xid_last").all())
+        .agg(since=sample_order().min(), only=(pl.col("signal") == "xid_last").all())
     )
     is_watched = pl.col("order") > pl.col("since")
+    is_last = (pl.col("signal") == "xid_last") & (pl.col("device_kind") == "gpu")
     rows = (
-        measured.lazy()
-        .filter((pl.col("signal") == "xid_last") & (pl.col("device_kind") == "gpu"))
-        .drop_nulls("value")
-        .with_columns(order=order)
-        .sort("order", "position", maintain_order=True)
-        .with_columns(previous=pl.col("value").shift().over("entity"))
+        in_order(measured, is_last)
         .join(watched, on=gpu, how="left", nulls_equal=True, maintain_order="left")
-        .filter((pl.col("value") > 0) & pl.col("previous").ne_missing(pl.col("value")))
+        .filter((pl.col("value") > 0) & pl.col("before").ne_missing(pl.col("value")))
         .filter(is_watched | pl.col("only"))
         .with_columns(
             kind=pl.lit("xid"),
