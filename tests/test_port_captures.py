@@ -265,6 +265,25 @@ def test_repeated_dumps(tmp_path: Path) -> None:
     ]
 
 
+def test_copper_beside_optics(tmp_path: Path) -> None:
+    """A copper cable takes the light from its own port alone, however many one file shows."""
+    head = "[root@gpu-r3-n07 ~]# mlxlink -d {} -m\nModule Info\n-----------\n"
+    text = (
+        head.format("mlx5_4")
+        + "Cable Technology                : Copper cable unequalized\n"
+        + "Rx Power Current [dBm]          : N/A\n"
+        + head.format("mlx5_5")
+        + "Cable Technology                : 850 nm VCSEL\n"
+        + "Rx Power Current [dBm]          : -2.1\n"
+    )
+    samples = reading_of(tmp_path, text, "mlxlink.txt").samples
+
+    assert samples.select("device", "value", "reason").rows() == [
+        ("mlx5_4/lane0", None, "copper"),
+        ("mlx5_5/lane0", -2.1, None),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.ethernet.mlxlink_fields import EVENT_KINDS, MLXLINK_FIELDS, SECTIONS, THRESHOLDS
-from collectors.ethernet.port_values import PORT_VALUES
+from collectors.ethernet.port_values import COPPER, PORT_VALUES
 from collectors.frames import EVENTS, conform
 from collectors.sniffing import ReadOptions
 from collectors.texts.capture_sections import Section
@@ -95,14 +95,10 @@ def field_values(fields: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     Args:
         fields: `section`, `name`, `value`, and any columns of `PORT_VALUES`.
     """
-    placed = fields.with_columns(device_kind=pl.lit("nic"))
-    copper = (
-        placed.select(
-            (pl.col("name").is_in(["Cable Type", "Cable Technology"]))
-            & pl.col("value").str.contains("(?i)copper|passive")
-        )
-        .to_series()
-        .any()
+    is_cable = pl.col("name").is_in(["Cable Type", "Cable Technology"])
+    is_copper = (is_cable & pl.col("value").str.contains("(?i)copper|passive")).any()
+    placed = fields.with_columns(pl.lit(0).alias("round"), device_kind=pl.lit("nic")).with_columns(
+        copper=is_copper.over(_output(fields))
     )
     bins = placed.filter(pl.col("name").str.contains(_BIN)).with_columns(
         signal=pl.lit("fec_bin_codewords_total"),
@@ -112,16 +108,24 @@ def field_values(fields: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         factor=pl.lit(1.0),
     )
     known = placed.join(_table(), on="name", how="inner", maintain_order="left")
-    lanes = known.filter(pl.col("part").is_not_null()).pipe(_by_lane)
-    if copper:
-        dark = pl.col("signal").str.ends_with("_power_dbm")
-        lanes = lanes.with_columns(reason=pl.when(dark).then(pl.lit("copper")))
+    is_dark = pl.col("signal").str.ends_with("_power_dbm") & pl.col("copper")
+    lanes = (
+        known.filter(pl.col("part").is_not_null())
+        .pipe(_by_lane)
+        .with_columns(reason=pl.when(is_dark).then(pl.lit(COPPER)))
+    )
     whole = known.filter(pl.col("part").is_null()).with_columns(
         text=pl.col("value").str.extract(_NUMBER, 1)
     )
     parts = [bins, lanes, whole, _limits(known)]
     values = pl.concat(conform(one.lazy(), PORT_VALUES).collect() for one in parts)
     return values, _events(placed)
+
+
+def _output(fields: pl.DataFrame) -> list[str]:
+    """Return the columns that tell one output of mlxlink from another; a document is one."""
+    own = ("segment", "time", "host", "device")
+    return ["round", *(name for name in own if name in fields.columns)]
 
 
 def _table() -> pl.DataFrame:
@@ -160,12 +164,10 @@ def _events(fields: pl.DataFrame) -> pl.DataFrame:
     """Return one event for each status of trouble: the opcode, and what mlxlink recommends."""
     if fields.is_empty():
         return EVENTS.to_frame()
-    own = [name for name in ("segment", "time", "host", "device") if name in fields.columns]
     opcode = pl.col("value").filter(pl.col("name") == "Status Opcode").last()
     advice = pl.col("value").filter(pl.col("name") == "Recommendation").last()
     rows = (
-        fields.with_columns(pl.lit(0).alias("round"))
-        .group_by("round", *own, maintain_order=True)
+        fields.group_by(_output(fields), maintain_order=True)
         .agg(pl.col("position").min(), pl.col("device_kind").first(), code=opcode, message=advice)
         .filter(pl.col("code").str.contains(r"^\d+$") & (pl.col("code") != "0"))
         .with_columns(

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.ethernet.optic_fields import FLAGS, MONITORS, limit_fields
-from collectors.ethernet.port_values import PORT_VALUES
+from collectors.ethernet.port_values import COPPER, PORT_VALUES
 from collectors.frames import EVENTS, conform
 from collectors.sniffing import ReadOptions
 from collectors.texts.capture_sections import Section
@@ -26,9 +26,6 @@ _LANE: Final = r"(?i)(?:\((?:channel|chan|lane) (\d+)\)|^[rt]x(\d+)(?:power|bias
 _COPPER: Final = r"(?i)copper|\bDAC\b|passive"
 
 _NUMBER: Final = r"^(-?(?:\d+\.?\d*|inf)(?:[eE][+-]?\d+)?)"
-
-COPPER: Final = "copper"
-"""Reason of a power that is null because the cable has no light."""
 
 
 def read_optics(lines: pl.DataFrame, _options: ReadOptions) -> Section:

@@ -35,6 +35,9 @@ there is no value, where the reader knows."""
 DARK: Final = "dark"
 """Reason of a power that is null because no light was there, or none can be measured."""
 
+COPPER: Final = "copper"
+"""Reason of a power that is null because the cable has no light."""
+
 MAX_DARK_DBM: Final = -39.9
 """Modules print -40.0 for no light at all."""
 
