@@ -455,3 +455,54 @@ def test_spoiled_documents(
     lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
     counted = reading.lines_used + int(reading.rejects["count"].fill_null(1).sum())
     assert counted == len(lines)
+
+
+OPTIC: Final = "components_component_physical_channels_channel_state_input_power"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        pytest.param(
+            'interfaces_interface_state_oper_status{interface_name="Ethernet0",'
+            'source="leaf-r3-02",oper_status="DOWN"} 1\n',
+            [("Ethernet0", "link_up", 0.0)],
+            id="a word in a label is what the leaf says, whatever the number",
+        ),
+        pytest.param(
+            'interfaces_interface_state_oper_status{interface_name="Ethernet0",'
+            'source="leaf-r3-02"} 1\n',
+            [("Ethernet0", "link_up", 1.0)],
+            id="a number without a word is itself",
+        ),
+        pytest.param(
+            'interfaces_interface_ethernet_state_port_speed{interface_name="Ethernet0",'
+            'source="leaf-r3-02",port_speed="SPEED_400GB"} 1\n',
+            [("Ethernet0", "port_rate_bytes_per_second", 5e10)],
+            id="a speed in words is bytes per second",
+        ),
+        pytest.param(
+            "".join(
+                f'{OPTIC}_{kind}{{component_name="Ethernet0",channel_index="{lane}",'
+                f'source="leaf-r3-02"}} {power}\n'
+                for kind, lane, power in (("instant", 0, -2.5), ("avg", 0, -3.5), ("avg", 1, -3.0))
+            ),
+            [("Ethernet0/lane1", "rx_power_dbm", -2.5), ("Ethernet0/lane2", "rx_power_dbm", -3.0)],
+            id="the value of now beats the mean, and channels count from 1",
+        ),
+        pytest.param(
+            f'{OPTIC}{{component_name="Ethernet0",physical_channel_index="4",'
+            'source="leaf-r3-02"} -2.5\n',
+            [("Ethernet0/lane4", "rx_power_dbm", -2.5)],
+            id="the key of a list in full names the lane too",
+        ),
+    ],
+)
+def test_leaves_in_metrics(
+    tmp_path: Path, page: str, expected: list[tuple[str, str, float]]
+) -> None:
+    """A metric of gnmic says of a port what its document would say."""
+    reading = read(tmp_path, page)
+
+    assert reading.events.is_empty()
+    assert reading.samples.select("device", "signal", "value").rows() == expected

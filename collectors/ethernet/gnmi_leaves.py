@@ -153,15 +153,8 @@ def samples_of_leaves(leaves: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         `SAMPLES` without a source. A port that counts CRC errors under two names counts them once,
         as `in-fcs-errors`. Channels count from 1, whatever the switch begins with.
     """
-    path = pl.col("path")
-    known = (
-        leaves.with_columns(leaf=leaf_of(path), scope=scope_of(path))
-        .join(gnmi_fields(), on=["scope", "leaf"], how="inner", maintain_order="left")
-        .drop_nulls("port")
-        .pipe(_once)
-        .with_columns(**_part())
-        .with_columns(device_kind=pl.lit("switch_port"), device="port", text=_text())
-        .with_columns(_rate())
+    known = known_leaves(leaves.drop_nulls("port")).with_columns(
+        device_kind=pl.lit("switch_port"), device="port"
     )
     samples = samples_of_values(conform(known.lazy(), PORT_VALUES).collect())
     counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
@@ -169,17 +162,39 @@ def samples_of_leaves(leaves: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     return samples.with_columns(wraps_at=width), known["position"]
 
 
+def known_leaves(leaves: pl.DataFrame) -> pl.DataFrame:
+    """Return the leaves that are read, with `signal`, `factor`, and `part` and `index` of the port.
+
+    Args:
+        leaves: Has `host` and the columns of `LEAVES` from `port` on; others stay as they are.
+
+    Returns:
+        The same rows without those that repeat another under a second name. `text` is a number's:
+        words of states are 1 or 0, speeds are in bytes per second.
+    """
+    path = pl.col("path")
+    return (
+        leaves.with_columns(leaf=leaf_of(path), scope=scope_of(path))
+        .join(gnmi_fields(), on=["scope", "leaf"], how="inner", maintain_order="left")
+        .pipe(_once)
+        .with_columns(**_part(), text=_text())
+        .with_columns(_rate())
+    )
+
+
 def _once(known: pl.DataFrame) -> pl.DataFrame:
     """Return the leaves without those that repeat another under a second name."""
     port = ["host", "port"]
-    told = known.filter(pl.col("leaf") == "in-fcs-errors").select(port).unique()
-    twice = known.filter(pl.col("leaf") == "in-crc-errors").join(told, on=port, how="semi")
-    means = known.filter(pl.col("path").str.ends_with("-avg"))
-    now = known.filter(pl.col("path").str.ends_with("-instant"))
+    rows = known.with_row_index("row")
+    told = rows.filter(pl.col("leaf") == "in-fcs-errors").select(port).unique()
+    twice = rows.filter(pl.col("leaf") == "in-crc-errors").join(
+        told, on=port, how="semi", nulls_equal=True
+    )
+    means = rows.filter(pl.col("path").str.ends_with("-avg"))
+    now = rows.filter(pl.col("path").str.ends_with("-instant"))
     beside = means.join(now, on=[*port, "channel", "leaf"], how="semi", nulls_equal=True)
-    gone = pl.concat([twice, beside]).select("position", *port, "channel", "path").unique()
-    keys = gone.columns
-    return known.join(gone, on=keys, how="anti", nulls_equal=True, maintain_order="left")
+    gone = pl.concat([twice["row"], beside["row"]])
+    return rows.filter(~pl.col("row").is_in(gone.implode())).drop("row")
 
 
 def _part() -> dict[str, pl.Expr]:

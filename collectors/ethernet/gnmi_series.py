@@ -2,7 +2,8 @@
 
 The name of a metric is the path of its leaf, with a prefix and the subscription in front where that
 is configured; labels are the keys. Series expire 60 s after their last update, so a leaf that is
-sent on change vanishes while it is unchanged: its absence says nothing. Source: openconfig/gnmic
+sent on change vanishes while it is unchanged: its absence says nothing. A leaf that is a word has
+it in a label of its own name, where that is configured, and the value 1. Source: openconfig/gnmic
 `pkg/outputs/prometheus_output`.
 """
 
@@ -10,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.gnmi_leaves import LEAF_NAMES, WRAP_64, gnmi_fields, leaf_of, scope_of
+from collectors.ethernet.gnmi_leaves import LEAF_NAMES, WRAP_64, known_leaves, leaf_of
 from collectors.frames import conform
 from collectors.identity import canonical_host
 from collectors.metrics.samples import (
@@ -40,6 +41,9 @@ _PORT: Final = (
     "interface",
 )
 
+_WORDED: Final = ("oper-status", "admin-status", "port-speed", "negotiated-port-speed")
+"""Leaves that are words."""
+
 
 def gnmi_names(names: pl.Series) -> pl.Series:
     """Return those of `names` that gnmic made of leaves that are read."""
@@ -56,34 +60,34 @@ def read_gnmi_series(series: Series, source: str) -> Reading:
     Returns:
         A reading with samples.
     """
-    plain = pl.col("name").str.replace_all("_", "-")
-    path = series.identities.filter(pl.col("name").str.contains(GNMI_NAME)).with_columns(path=plain)
-    keys = path.with_columns(scope=scope_of(pl.col("path")), leaf=leaf_of(pl.col("path")))
-    known = keys.join(gnmi_fields(), on=["scope", "leaf"], how="inner", maintain_order="left")
     counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
-    port = label_of(*_PORT)
-    number = pl.coalesce(label_of("queue_name"), label_of("channel_index")).str.extract(
-        r"(\d+)$", 1
-    )
-    part = pl.concat_str(port, pl.lit("/"), "scope", number, ignore_nulls=False)
-    placed = known.with_columns(
-        host=pl.coalesce(canonical_host(label_of("target", "source")), host_label()),
-        device=pl.when(pl.col("scope") == "port").then(port).otherwise(part),
-        device_kind=pl.when(pl.col("scope") == "port")
-        .then(pl.lit("switch_port"))
-        .otherwise("scope"),
+    part = pl.format("{}/{}{}", "port", "part", "index")
+    placed = known_leaves(_leaves(series.identities)).with_columns(
+        device=pl.when(pl.col("part").is_null()).then("port").otherwise(part),
+        device_kind=pl.coalesce("part", pl.lit("switch_port")),
+        factor=pl.when(pl.col("text").is_null())
+        .then("factor")
+        .otherwise(pl.col("text").cast(pl.Float64, strict=False)),
         wraps_at=pl.when(pl.col("signal").is_in(counters)).then(WRAP_64),
-    ).pipe(_once)
-    meanings = conform(placed.lazy(), MEANINGS).collect()
+    )
+    meanings = conform(placed.drop("index").lazy(), MEANINGS).collect()
     settled, conflicts = settle_duplicates(measure(series.points, meanings))
     return reading_of(
         samples=samples_of(settled, source), events=conflict_events(conflicts, source)
     )
 
 
-def _once(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return the label sets without a second name of one count."""
-    port = ["host", "device"]
-    told = placed.filter(pl.col("leaf") == "in-fcs-errors").select(port).unique()
-    twice = placed.filter(pl.col("leaf") == "in-crc-errors").join(told, on=port, how="semi")
-    return placed.filter(~pl.col("series").is_in(twice["series"].implode()))
+def _leaves(identities: pl.DataFrame) -> pl.DataFrame:
+    """Return the label sets of leaves as `known_leaves` wants them; `text` is a leaf's word."""
+    path = pl.col("name").str.replace_all("_", "-")
+    words = [
+        pl.when(leaf_of(path) == leaf).then(label_of(leaf.replace("-", "_"))) for leaf in _WORDED
+    ]
+    return identities.filter(pl.col("name").str.contains(GNMI_NAME)).with_columns(
+        host=pl.coalesce(canonical_host(label_of("target", "source")), host_label()),
+        port=label_of(*_PORT),
+        queue=label_of("queue_name"),
+        channel=label_of("channel_index", "physical_channel_index"),
+        path=path,
+        text=pl.coalesce(words),
+    )
