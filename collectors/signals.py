@@ -287,3 +287,6 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     **HOST_SIGNALS,
 }
 """All of them by name."""
+
+COUNTERS: Final = tuple(name for name, signal in SIGNALS.items() if signal.kind == "counter")
+"""Names of those that only grow."""

@@ -12,8 +12,7 @@ from typing import Final
 import polars as pl
 
 from collectors.ethernet.arista_fields import PHY, PHY_CHANGES, TABLE
-from collectors.ethernet.gnmi_leaves import WRAP_64
-from collectors.ethernet.port_values import PORT_VALUES, samples_of_values
+from collectors.ethernet.port_values import PORT_VALUES, counter_width, samples_of_values
 from collectors.frames import conform
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
@@ -67,7 +66,7 @@ def read_arista_captures(path: Path, source: str, options: ReadOptions) -> Readi
         lines.select("position", "text"),
         pl.concat([in_tables, in_states, extra]),
         source,
-        samples=samples.with_columns(wraps_at=pl.lit(WRAP_64)),
+        samples=samples.with_columns(wraps_at=counter_width()),
     )
 
 

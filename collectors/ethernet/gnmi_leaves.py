@@ -9,11 +9,8 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.port_values import PORT_VALUES, samples_of_values
+from collectors.ethernet.port_values import PORT_VALUES, counter_width, samples_of_values
 from collectors.frames import TIME, conform, schema_of
-from collectors.signals import SIGNALS
-
-WRAP_64: Final = 2.0**64
 
 NANOSECOND: Final = 1e-9
 
@@ -157,9 +154,7 @@ def samples_of_leaves(leaves: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         device_kind=pl.lit("switch_port"), device="port"
     )
     samples = samples_of_values(conform(known.lazy(), PORT_VALUES).collect())
-    counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
-    width = pl.when(pl.col("signal").is_in(counters)).then(WRAP_64)
-    return samples.with_columns(wraps_at=width), known["position"]
+    return samples.with_columns(wraps_at=counter_width()), known["position"]
 
 
 def known_leaves(leaves: pl.DataFrame) -> pl.DataFrame:

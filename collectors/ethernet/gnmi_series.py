@@ -11,7 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.gnmi_leaves import LEAF_NAMES, WRAP_64, known_leaves, leaf_of
+from collectors.ethernet.gnmi_leaves import LEAF_NAMES, known_leaves, leaf_of
+from collectors.ethernet.port_values import counter_width
 from collectors.frames import conform
 from collectors.identity import canonical_host
 from collectors.metrics.samples import (
@@ -24,7 +25,6 @@ from collectors.metrics.samples import (
 from collectors.metrics.series import Series, label_of
 from collectors.metrics.target_labels import host_label
 from collectors.readings import Reading, reading_of
-from collectors.signals import SIGNALS
 
 _LEAF: Final = "|".join(name.replace("-", "_") for name in LEAF_NAMES)
 
@@ -60,7 +60,6 @@ def read_gnmi_series(series: Series, source: str) -> Reading:
     Returns:
         A reading with samples.
     """
-    counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
     part = pl.format("{}/{}{}", "port", "part", "index")
     placed = known_leaves(_leaves(series.identities)).with_columns(
         device=pl.when(pl.col("part").is_null()).then("port").otherwise(part),
@@ -68,7 +67,7 @@ def read_gnmi_series(series: Series, source: str) -> Reading:
         factor=pl.when(pl.col("text").is_null())
         .then("factor")
         .otherwise(pl.col("text").cast(pl.Float64, strict=False)),
-        wraps_at=pl.when(pl.col("signal").is_in(counters)).then(WRAP_64),
+        wraps_at=counter_width(),
     )
     meanings = conform(placed.drop("index").lazy(), MEANINGS).collect()
     settled, conflicts = settle_duplicates(measure(series.points, meanings))

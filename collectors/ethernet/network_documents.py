@@ -13,9 +13,8 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.ethernet.arista_fields import COUNTERS, ERRORS, INTERFACE, STATES
-from collectors.ethernet.gnmi_leaves import WRAP_64
 from collectors.ethernet.neighbours import NEIGHBOURS, aliases_of_neighbours, links_of_neighbours
-from collectors.ethernet.port_values import PORT_VALUES, samples_of_values
+from collectors.ethernet.port_values import PORT_VALUES, counter_width, samples_of_values
 from collectors.frames import ALIASES, TIME, conform
 from collectors.readings import (
     MAX_REJECT_CHARACTERS,
@@ -24,7 +23,6 @@ from collectors.readings import (
     fold_rejects,
     reading_of,
 )
-from collectors.signals import SIGNALS
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at, taken_on
 from collectors.texts.json_documents import items_of, mapping_of, read_documents, text_of
@@ -104,13 +102,11 @@ def _frames(
         device_kind=pl.lit("switch_port")
     )
     samples = samples_of_values(conform(printed, PORT_VALUES).collect())
-    counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
-    width = pl.when(pl.col("signal").is_in(counters)).then(WRAP_64)
     seen = ["position", "port", "peer", "peer_port", "peer_description", "peer_address"]
     names = pl.LazyFrame(aliases, schema=["position", "device", "alias"], orient="row")
     known = names.with_columns(device_kind=pl.lit("nic"), alias_kind=pl.lit("netdev"))
     return (
-        samples.with_columns(wraps_at=width),
+        samples.with_columns(wraps_at=counter_width()),
         conform(pl.LazyFrame(neighbours, schema=seen, orient="row"), NEIGHBOURS).collect(),
         conform(known, ALIASES).collect(),
     )

@@ -10,7 +10,8 @@ import polars as pl
 
 from collectors.ethernet.error_ratios import floor_reason
 from collectors.frames import SAMPLES, TIME, conform, schema_of
-from collectors.signals import SIGNALS
+from collectors.metrics.series import MIN_INEXACT_VALUE
+from collectors.signals import COUNTERS
 from collectors.texts.blanks import word_reason
 
 PORT_VALUES: Final = schema_of(
@@ -41,11 +42,9 @@ COPPER: Final = "copper"
 MAX_DARK_DBM: Final = -39.9
 """Modules print -40.0 for no light at all."""
 
-_MIN_INEXACT: Final = 2.0**53
+WRAP_64: Final = 2.0**64
 
 _FLOORED: Final = ("pre_fec_error_ratio", "post_fec_error_ratio", "symbol_error_ratio")
-
-_COUNTERS: Final = tuple(name for name, signal in SIGNALS.items() if signal.kind == "counter")
 
 _MINUS_INFINITE: Final = r"(?i)^-inf(?:inity)?$"
 
@@ -82,7 +81,7 @@ def _reason() -> pl.Expr:
     number, digits = pl.col("number"), pl.col("digits")
     is_power = pl.col("signal").str.ends_with("_power_dbm")
     is_dark = is_power & (digits.str.contains(_MINUS_INFINITE) | (number <= MAX_DARK_DBM))
-    is_counter = pl.col("signal").is_in(_COUNTERS)
+    is_counter = pl.col("signal").is_in(COUNTERS)
     is_ratio = pl.col("signal").is_in(_FLOORED)
     return pl.coalesce(
         "reason",
@@ -98,9 +97,14 @@ def _reason() -> pl.Expr:
 
 def _exact() -> pl.Expr:
     """Return a count that float64 cannot hold; null where it can."""
-    is_big = pl.col("number") >= _MIN_INEXACT
+    is_big = pl.col("number") >= MIN_INEXACT_VALUE
     is_count = pl.col("reason").is_null() & (pl.col("factor") == 1) & is_big
     return pl.when(is_count).then(pl.col("digits").cast(pl.UInt64, strict=False))
+
+
+def counter_width() -> pl.Expr:
+    """Return where counters of 64 bits start again from 0, by `signal`; null for what is none."""
+    return pl.when(pl.col("signal").is_in(COUNTERS)).then(WRAP_64)
 
 
 def port_totals(values: pl.DataFrame, signals: tuple[str, ...]) -> pl.DataFrame:

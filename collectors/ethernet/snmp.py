@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.port_values import WRAP_64
 from collectors.ethernet.snmp_fields import (
     HELPERS,
     NARROW,
@@ -17,7 +18,6 @@ from collectors.ethernet.snmp_fields import (
     SONIC_TOTAL_PRIORITY,
     STATES,
     WRAP_53,
-    WRAP_64,
     snmp_fields,
 )
 from collectors.frames import ALIASES, EVENTS, conform

@@ -12,7 +12,6 @@ from collectors.frames import schema_of
 
 WRAP_32: Final = 2.0**32
 WRAP_53: Final = 2.0**53
-WRAP_64: Final = 2.0**64
 
 TICKS_PER_SECOND: Final = 100.0
 """TimeTicks are hundredths of a second in 32 bits: they begin anew after 497 days."""

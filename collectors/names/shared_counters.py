@@ -9,9 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.names.device_names import family_of
-from collectors.signals import SIGNALS
-
-_COUNTERS: Final = tuple(name for name, signal in SIGNALS.items() if signal.kind == "counter")
+from collectors.signals import COUNTERS
 
 _ENTITY: Final = ("host", "device", "signal")
 
@@ -28,7 +26,7 @@ def keep_counters_apart(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFra
         the same time, the canonical one has it, else the first in alphabetical order.
     """
     was = before["device"]
-    may_mix = (family_of(pl.col("device_kind")) == "port") & pl.col("signal").is_in(_COUNTERS)
+    may_mix = (family_of(pl.col("device_kind")) == "port") & pl.col("signal").is_in(COUNTERS)
     rows = after.with_columns(was=was)
     mixed = _mixed(rows.filter(may_mix))
     if mixed.is_empty():
