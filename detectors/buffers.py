@@ -167,7 +167,7 @@ def _verdict(
         detected=row["detected"],
         cleared=row["cleared"],
         cause=cause,
-        confidence="low" if row["brief"] and confidence == "low" else confidence,
+        confidence=confidence,
         evidence=evidence,
         action=_ACTIONS[cause],
         needed="which priority carries RDMA, and the buffer profile of this port",

@@ -32,20 +32,6 @@ def seconds_to_tell(error_ratio: float, bits_per_second: float, errors: float = 
     return errors / (error_ratio * bits_per_second)
 
 
-def shown_ratio(bits: float) -> float:
-    """Return the error ratio that a line without errors is shown to be below, at 95 %.
-
-    Args:
-        bits: How many bits went over it; above 0.
-
-    Raises:
-        ValueError: No bit went over it, so nothing is shown.
-    """
-    if bits <= 0:
-        raise ValueError(f"bits must be above 0, got {bits}: nothing is shown without any")
-    return RULE_OF_THREE / bits
-
-
 def duration_text(seconds: float) -> str:
     """Return seconds as people say them: `50 s`, `125 min`, `13.9 h`."""
     if seconds < 120:  # noqa: PLR2004 -- two minutes

@@ -46,8 +46,9 @@ def find_storms(fabric: Fabric, params: StormParams) -> pl.DataFrame:
         `VERDICTS` of kind congestion and cause pfc_storm, one row a storm; its subject is the peer
         of the port that was stopped, where a listing names it. Partition key: fabric.
     """
-    logged = [_logged(row, fabric) for row in _storms(fabric, params).to_dicts()]
-    told = {(row["host"], row["device"]) for row in _events(fabric).to_dicts()}
+    events = _events(fabric)
+    logged = [_logged(row, fabric) for row in _storms(events, params).to_dicts()]
+    told = set(events.select("host", "device").rows())
     counted = [
         _counted(row, fabric)
         for row in _grown(fabric).to_dicts()
@@ -72,7 +73,7 @@ def _events(fabric: Fabric) -> pl.DataFrame:
     )
 
 
-def _storms(fabric: Fabric, params: StormParams) -> pl.DataFrame:
+def _storms(events: pl.DataFrame, params: StormParams) -> pl.DataFrame:
     """Return one row a storm: a start more than a moment after the last end begins another."""
     queue = ["host", "device", "queue"]
     ended = pl.when(pl.col("kind") == _ENDS).then(pl.col("time"))
@@ -80,10 +81,9 @@ def _storms(fabric: Fabric, params: StormParams) -> pl.DataFrame:
     is_start = pl.col("kind") == _STARTS
     after_end = (pl.col("kind").shift(1).over(queue) == _ENDS).fill_null(value=True)
     gap = (pl.col("time") - last_end) > timedelta(seconds=params.max_gap_seconds)
-    rows = _events(fabric).sort(*queue, "time", "position", "kind", nulls_last=False)
+    rows = events.sort(*queue, "time", "position", "kind", nulls_last=False)
     return (
-        rows.with_columns(ended=ended)
-        .with_columns(fresh=is_start & after_end & gap.fill_null(value=True))
+        rows.with_columns(fresh=is_start & after_end & gap.fill_null(value=True))
         .with_columns(storm=pl.col("fresh").cum_sum().over(queue))
         .filter(pl.col("storm") > 0)
         .group_by(*queue, "storm")

@@ -17,7 +17,7 @@ from detectors.buffers import BufferParams, find_buffer_faults
 from detectors.congestion import CongestionParams, find_congestion
 from detectors.counters import CounterParams
 from detectors.degrading_links import DegradingParams, find_degrading_links
-from detectors.error_ratios import duration_text, seconds_to_tell, shown_ratio
+from detectors.error_ratios import duration_text, seconds_to_tell
 from detectors.fabric import Fabric, fabric_of
 from detectors.flaps import FlapParams, find_flaps
 from detectors.growth import SpellParams
@@ -841,11 +841,6 @@ def test_seconds_to_tell(ratio: float, seconds: float) -> None:
     assert seconds_to_tell(ratio, 2e11) == pytest.approx(seconds)
 
 
-def test_shown_ratio() -> None:
-    """No error in N bits shows a ratio below 3/N."""
-    assert shown_ratio(3e12) == pytest.approx(1e-12)
-
-
 @pytest.mark.parametrize(("seconds", "text"), [(50, "50 s"), (7000, "117 min"), (50000, "13.9 h")])
 def test_duration_text(seconds: float, text: str) -> None:
     """Durations are said as people say them."""
@@ -856,7 +851,6 @@ def test_duration_text(seconds: float, text: str) -> None:
     ("made", "message"),
     [
         pytest.param(lambda: seconds_to_tell(0.0, 2e11), "above 0", id="a ratio of nothing"),
-        pytest.param(lambda: shown_ratio(0.0), "nothing is shown", id="no bits"),
         pytest.param(lambda: CounterParams(guess_share=2.0), "guess_share", id="a share above 1"),
         pytest.param(lambda: SpellParams(bin_seconds=0.0), "bin_seconds", id="a bin of no width"),
         pytest.param(lambda: DegradingParams(min_ratio=1.0), "min_ratio", id="a ratio of one"),
