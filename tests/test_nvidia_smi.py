@@ -349,6 +349,16 @@ def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
     ]
 
 
+def test_reports_in_the_hour_that_comes_twice(tmp_path: Path) -> None:
+    """A report that is printed after a later clock is of the hour's second occurrence."""
+    clocks = ("02:50", "02:05", "02:20")
+    reports = [REPORT.replace("Mon Jan  5 04:03", f"Sun Oct 25 {clock}") for clock in clocks]
+    reading = read(tmp_path, "".join(reports), zone="Europe/Berlin")
+    watts = reading.samples.filter(pl.col("signal") == "power_watts")
+
+    assert watts["time"].dt.strftime("%H:%M").to_list() == ["00:50", "01:05", "01:20"]
+
+
 def test_untimed_polls(tmp_path: Path) -> None:
     """One poll is of the time when it was taken; of several only the order is known."""
     name = "smi-20260105T040302Z.csv"

@@ -14,8 +14,8 @@ import polars as pl
 from collectors.gpus.smi_fields import dmon_column
 from collectors.gpus.smi_processes import process_part
 from collectors.gpus.smi_rows import SmiPart, join_parts, known_columns, part_of
-from collectors.gpus.smi_stamps import local_time
 from collectors.sniffing import ReadOptions
+from collectors.texts.yearless_stamps import local_time
 
 _COLUMNS: Final = "pwr|g?temp|mtemp|sm|mem|mclk|pclk|fb|pviol|sbecc|rxpci|pid"
 MONITOR_HEADER: Final = rf"^#\s*(?:Date[\s,]+|Time[\s,]+)*gpu[\s,].*\b(?:{_COLUMNS})\b"
@@ -92,4 +92,7 @@ def _stamped(rows: pl.DataFrame, names: Sequence[str], options: ReadOptions) -> 
     """Return the rows with their own time as `stamp`; a time of day without a date is none."""
     parts = [pl.col("cells").list.get(names.index(name)) for name in _STAMP if name in names]
     text = pl.concat_str(parts, separator=" ") if parts else pl.lit(None, pl.String)
-    return rows.with_columns(stamp=local_time(text, "%Y%m%d %H:%M:%S", options.time_zone))
+    stamp = text.str.to_datetime("%Y%m%d %H:%M:%S", time_unit="us", strict=False)
+    return rows.with_columns(stamp=stamp).with_columns(
+        local_time(pl.col("stamp"), options.time_zone)
+    )

@@ -19,8 +19,8 @@ from collectors.gpus.smi_rows import (
     known_columns,
     part_of,
 )
-from collectors.gpus.smi_stamps import local_time
 from collectors.sniffing import ReadOptions
+from collectors.texts.yearless_stamps import local_time
 
 _HEADER_CELL: Final = r"[a-z][a-z0-9_]*(?:\.[a-zA-Z0-9_]+)*(?: \[[^\],]+\])?"
 HEADER_LINE: Final = rf"^{_HEADER_CELL}(?:\s*,\s*{_HEADER_CELL})*\s*$"
@@ -136,7 +136,10 @@ def _stamped(
     """Return the rows with their own time as `stamp`."""
     at = next((at for at, column in enumerate(columns) if column.name == "timestamp"), None)
     text = pl.lit(None, pl.String) if at is None else pl.col("cells").list.get(at)
-    return rows.with_columns(stamp=local_time(text, "%Y/%m/%d %H:%M:%S%.f", options.time_zone))
+    stamp = text.str.to_datetime("%Y/%m/%d %H:%M:%S%.f", time_unit="us", strict=False)
+    return rows.with_columns(stamp=stamp).with_columns(
+        local_time(pl.col("stamp"), options.time_zone)
+    )
 
 
 def _assumed(position: int, names: Sequence[str]) -> pl.DataFrame:

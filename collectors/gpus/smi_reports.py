@@ -15,8 +15,8 @@ from collectors.frames import TIME
 from collectors.gpus.smi_fields import SmiColumn, query_column
 from collectors.gpus.smi_report_keys import RENAMED, REPORT_KEYS
 from collectors.gpus.smi_rows import SmiPart, cells_of, identify, join_parts, part_of
-from collectors.gpus.smi_stamps import local_time
 from collectors.sniffing import ReadOptions
+from collectors.texts.yearless_stamps import local_time
 
 REPORT_TITLE: Final = r"^=+\s*NVSMI LOG\s*=+"
 NOT_READ: Final = "a key of the report that is not read"
@@ -70,14 +70,15 @@ def _keyed(lines: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     ).with_columns(value=pl.when("has_value").then("value"))
     depths = split["depth"].unique().sort().head(_MAX_DEPTHS).to_list()
     placed = split.with_columns(way=_way(depths), section=pl.col("is_gpu").cum_sum())
-    stamp = pl.when(pl.col("key") == "timestamp").then("value")
+    printed = pl.when(pl.col("key") == "timestamp").then("value")
+    stamp = printed.str.to_datetime(_STAMP, time_unit="us", strict=False)
     is_instance = pl.col("way").str.contains(_INSTANCE)
     inner = pl.col("way").str.replace(_INSTANCE, "")
     name = pl.when(pl.col("key") == "gpu instance id", is_instance).then("value")
     opened = (pl.col("way") == "mig devices/mig device").cum_sum()
     return placed.with_columns(
         query=inner.replace_strict(REPORT_KEYS, default=None, return_dtype=pl.String),
-        stamp=local_time(stamp, _STAMP, options.time_zone).forward_fill(),
+        stamp=local_time(stamp, options.time_zone).forward_fill(),
         instance=pl.when(is_instance).then(name.forward_fill().over("section", opened)),
         is_name=is_instance & (pl.col("key") == "gpu instance id"),
     )
