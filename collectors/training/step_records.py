@@ -13,7 +13,7 @@ import polars as pl
 
 from collectors.identity import file_rank, gpu_device
 from collectors.readings import MAX_REJECT_CHARACTERS, Reading, reading_of
-from collectors.sniffing import Head, ReadOptions
+from collectors.sniffing import SURE, Head, ReadOptions
 from collectors.texts.json_lines import read_json_lines
 from collectors.training.step_fields import PHASES, known_keys, normal_fields
 from collectors.training.step_table import join_phases, steps_of
@@ -45,7 +45,7 @@ def wants_step_records(head: Head) -> float:
     """Return how sure it is that a head holds JSON lines of steps."""
     lines = head.lines[:_HEAD_RECORDS]
     records = [line for line in lines if line.lstrip().startswith('{"') and _HINT.search(line)]
-    return 0.8 if lines and 2 * len(records) >= len(lines) else 0.0
+    return SURE if lines and 2 * len(records) >= len(lines) else 0.0
 
 
 def read_step_records(path: Path, source: str, options: ReadOptions) -> Reading:
