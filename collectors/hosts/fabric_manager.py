@@ -10,19 +10,13 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME
-from collectors.hosts.kernel_blocks import text_lines
 from collectors.hosts.kernel_folds import finish_records, join_records
 from collectors.hosts.kernel_records import event_frame, labels, matched, plain_digits, records
 from collectors.identity import pci_address
-from collectors.readings import (
-    MAX_REJECT_CHARACTERS,
-    Reading,
-    count_lines,
-    fold_rejects,
-    reading_of,
-)
+from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on
+from collectors.texts.plain_lines import account, plain_lines
 from collectors.texts.yearless_stamps import local_time
 
 _START: Final = (
@@ -43,7 +37,6 @@ _LEVELS: Final = {"ERROR": "error", "CRITICAL": "critical", "WARNING": "warning"
 
 MAX_MESSAGE_CHARACTERS: Final = 8_192
 """A record that runs on for longer is cut: no message of the fabric manager is as long."""
-
 
 MIN_SHARE: Final = 0.3
 """Share of a head's lines that begin records; those that go on have no stamp."""
@@ -73,33 +66,24 @@ def read_fabric_manager(path: Path, source: str, options: ReadOptions) -> Readin
     Raises:
         OSError: The file cannot be read.
     """
-    lines = text_lines(path.read_bytes(), 0)
-    text = pl.col("text").str.strip_chars_end()
-    numbered = lines.with_columns(text).with_columns(
-        record=pl.col("text").str.contains(_START).cum_sum()
+    lines = plain_lines(path.read_bytes())
+    own = lines.with_columns(record=pl.col("text").str.contains(_START).cum_sum()).filter(
+        pl.col("record") > 0
     )
-    whole = (
-        numbered.filter(pl.col("record") > 0)
-        .group_by("record", maintain_order=True)
-        .agg(
-            pl.col("position").first(),
-            pl.col("text").str.strip_chars().str.join(" ").str.head(MAX_MESSAGE_CHARACTERS),
-        )
+    whole = own.group_by("record", maintain_order=True).agg(
+        pl.col("position").first(),
+        pl.col("text").str.strip_chars().str.join(" ").str.head(MAX_MESSAGE_CHARACTERS),
     )
     host = pl.lit(taken_on(source, options), dtype=pl.String)
     placed = whole.with_columns(
-        line="record", message="text", time=pl.lit(None, dtype=TIME), host=host, uptime=None
-    ).with_columns(pl.col("uptime").cast(pl.Int64))
-    rows = finish_records(join_records(find_manager_lines(placed, options)))
-    rejects = numbered.filter(pl.col("record") == 0).select(
-        "position",
-        pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS),
-        source=pl.lit(source),
-        reason=pl.lit("unrecognised line"),
-        count=pl.lit(1),
+        line="record",
+        message="text",
+        time=pl.lit(None, TIME),
+        host=host,
+        uptime=pl.lit(None, pl.Int64),
     )
-    reading = reading_of(events=event_frame(rows, source), rejects=fold_rejects(rejects))
-    return count_lines(reading, lines.height - rejects.height)
+    rows = finish_records(join_records(find_manager_lines(placed, options)))
+    return account(lines, own["position"], source, events=event_frame(rows, source))
 
 
 def find_manager_lines(lines: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
