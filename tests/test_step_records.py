@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.readings import Reading
-from collectors.sniffing import Head, ReadOptions
+from collectors.sniffing import SURE, Head, ReadOptions
 from collectors.texts.json_lines import MAX_LINE_BYTES, read_json_lines
 from collectors.texts.stamps import epoch_time, iso_time
 from collectors.training.attempts import attempt_number
@@ -236,8 +236,8 @@ def test_an_empty_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param('{"step": 1, "rank": 0}\n', 0.8, id="steps"),
-        pytest.param('{"event": "start"}\n', 0.8, id="a start"),
+        pytest.param('{"step": 1, "rank": 0}\n', SURE, id="steps"),
+        pytest.param('{"event": "start"}\n', SURE, id="a start"),
         pytest.param('{"metric": 1}\n', 0.0, id="other objects"),
         pytest.param("step: 1\n", 0.0, id="text"),
         pytest.param("", 0.0, id="nothing"),
