@@ -274,6 +274,21 @@ def test_clock_of_the_switch(tmp_path: Path) -> None:
     assert times == ["2031-03-09 04:11:07"]
 
 
+def test_clock_until_the_next_stamp(tmp_path: Path) -> None:
+    """A switch's clock is not the time of what a later round of the capture shows."""
+    text = f"2031-03-09 04:11:00\nleaf-r3-02#show interfaces phy detail\n{PHY}"
+    later = f"2031-03-09 05:11:00\nleaf-r3-02#show interfaces counters errors\n{TABLE}"
+    samples = read(tmp_path, text + later).samples
+
+    assert {
+        signal: time.strftime("%H:%M:%S")
+        for signal, time in samples.select("signal", "time").rows()
+    }.items() >= {
+        ("mac_local_faults_total", "04:11:07"),
+        ("crc_errors_total", "05:11:00"),
+    }
+
+
 @pytest.mark.parametrize(
     ("digits", "address"),
     [

@@ -71,14 +71,19 @@ def read_arista_captures(path: Path, source: str, options: ReadOptions) -> Readi
 
 
 def _time(time_zone: str) -> pl.Expr:
-    """Return the switch's own clock above a line, else the time of the capture."""
+    """Return the switch's own clock above a line, else the time of the capture.
+
+    A clock holds until the capture tells another time or host.
+    """
     clock = (
         pl.col("text")
         .str.extract(_NOTES, 1)
         .str.to_datetime("%b %d %H:%M:%S %Y", time_unit="us", strict=False)
     )
     local = clock.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    return pl.coalesce(local.dt.convert_time_zone("UTC").forward_fill(), "time")
+    return pl.coalesce(
+        local.dt.convert_time_zone("UTC").forward_fill().over("host", "time"), "time"
+    )
 
 
 _VALUES: Final = ("position", "time", "host", "device", "signal", "text", "factor")
