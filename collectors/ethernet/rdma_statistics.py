@@ -51,10 +51,11 @@ def read_rdma_lines(lines: pl.DataFrame, _options: ReadOptions) -> Section:
 def rdma_document_values(document: object) -> pl.DataFrame | None:
     """Return `PORT_VALUES` of what `rdma statistic -j` prints; null if it is something else."""
     entries = document if is_list(document) else []
+    keys = frozenset(rdma_fields()["key"])
     rows = [
         {"device": f"{entry['ifname']}/{entry['port']}", "key": str(key), "text": str(value)}
         for entry in entries
-        if is_object(entry) and is_rdma_entry(entry)
+        if is_object(entry) and _is_port(entry, keys)
         for key, value in entry.items()
         if re.fullmatch(r"\d+", str(value)) and key not in ("ifindex", "port")
     ]
@@ -64,10 +65,9 @@ def rdma_document_values(document: object) -> pl.DataFrame | None:
     return _known(frame)
 
 
-def is_rdma_entry(entry: dict[str, Any]) -> bool:
+def _is_port(entry: dict[str, Any], keys: frozenset[str]) -> bool:
     """Return whether an object of JSON is what a port counts, and not its queue pairs."""
-    has_counter = not set(rdma_fields()["key"]).isdisjoint(entry)
-    return {"ifname", "port"} <= set(entry) and has_counter and "cntn" not in entry
+    return {"ifname", "port"} <= set(entry) and not keys.isdisjoint(entry) and "cntn" not in entry
 
 
 def _known(rows: pl.DataFrame) -> pl.DataFrame:
