@@ -18,19 +18,14 @@ import polars as pl
 from collectors.ethernet.gnmi_leaves import LEAVES, samples_of_leaves
 from collectors.frames import TIME
 from collectors.identity import canonical_host
-from collectors.readings import (
-    MAX_REJECT_CHARACTERS,
-    Reading,
-    count_lines,
-    fold_rejects,
-    reading_of,
-)
+from collectors.readings import Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.json_documents import (
     Document,
     items_of,
     mapping_of,
     read_documents,
+    rejects_of,
     text_of,
 )
 
@@ -99,37 +94,23 @@ def read_gnmi(path: Path, source: str, options: ReadOptions) -> Reading:
         host=canonical_host(pl.col("host")).fill_null(pl.lit(options.host, pl.String)),
     )
     samples, used = samples_of_leaves(whole.select(LEAVES.names()))
-    rejects = _rejects(documents, set(leaves["position"].cast(pl.Int64)), set(used), source)
+    rejects = rejects_of(_lost(documents, set(whole["position"]), set(used)), source)
     lost = int(rejects["count"].sum())
-    reading = reading_of(
-        samples=samples.with_columns(source=pl.lit(source)), rejects=fold_rejects(rejects)
-    )
+    reading = reading_of(samples=samples.with_columns(source=pl.lit(source)), rejects=rejects)
     return count_lines(reading, sum(document.lines for document in documents) - lost)
 
 
 _TEXTS: Final = dict.fromkeys(("host", "port", "queue", "channel", "path", "text"), pl.String)
 
 
-def _rejects(
-    documents: list[Document], told: set[int], used: set[int], source: str
-) -> pl.DataFrame:
-    """Return one reject for each document of which nothing was read."""
-    rows = [
-        (
-            source,
-            document.line,
-            document.text[:MAX_REJECT_CHARACTERS],
-            "no leaf that is read" if document.line in told else "no document of gnmic",
-            document.lines,
-        )
-        for document in documents
-        if document.lines and document.line not in used and not _is_quiet(document.value)
-    ]
-    return reading_of(
-        rejects=pl.DataFrame(
-            rows, schema=["source", "position", "text", "reason", "count"], orient="row"
-        )
-    ).rejects
+def _lost(
+    documents: list[Document], told: set[int], used: set[int]
+) -> Iterator[tuple[Document, str]]:
+    """Yield the documents of which nothing was read, and why."""
+    for document in documents:
+        if document.line not in used and not _is_quiet(document.value):
+            has_leaves = document.line in told
+            yield document, "no leaf that is read" if has_leaves else "no document of gnmic"
 
 
 def _is_quiet(value: object) -> bool:

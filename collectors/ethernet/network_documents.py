@@ -16,16 +16,16 @@ from collectors.ethernet.arista_fields import COUNTERS, ERRORS, INTERFACE, STATE
 from collectors.ethernet.neighbours import NEIGHBOURS, aliases_of_neighbours, links_of_neighbours
 from collectors.ethernet.port_values import PORT_VALUES, counter_width, samples_of_values
 from collectors.frames import ALIASES, TIME, conform
-from collectors.readings import (
-    MAX_REJECT_CHARACTERS,
-    Reading,
-    count_lines,
-    fold_rejects,
-    reading_of,
-)
+from collectors.readings import Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at, taken_on
-from collectors.texts.json_documents import items_of, mapping_of, read_documents, text_of
+from collectors.texts.json_documents import (
+    items_of,
+    mapping_of,
+    read_documents,
+    rejects_of,
+    text_of,
+)
 
 _STARTS: Final = re.compile(
     r'"interfaceErrorCounters"\s*:|"lldpNeighbors"\s*:|"lldp"\s*:\s*[\[{]'
@@ -68,12 +68,7 @@ def read_network_documents(path: Path, source: str, options: ReadOptions) -> Rea
             neighbours += _neighbours(one, document.line)
             aliases += _aliases(one, document.line)
     used = {row[0] for row in (*values, *neighbours, *aliases)}
-    lost = [one for one in documents if one.lines and one.line not in used]
-    rejects = [
-        (source, one.line, one.text[:MAX_REJECT_CHARACTERS], _REASON, one.lines) for one in lost
-    ]
-    columns = ["source", "position", "text", "reason", "count"]
-    whole = reading_of(rejects=pl.DataFrame(rejects, schema=columns, orient="row"))
+    rejects = rejects_of(((one, _REASON) for one in documents if one.line not in used), source)
     told = _frames(values, neighbours, aliases)
     place = {
         "time": pl.lit(taken_at(source, options), TIME),
@@ -85,9 +80,9 @@ def read_network_documents(path: Path, source: str, options: ReadOptions) -> Rea
         samples=told[0].with_columns(**place, source=pl.lit(source)),
         links=links_of_neighbours(listed, source),
         aliases=names.with_columns(source=pl.lit(source)),
-        rejects=fold_rejects(whole.rejects),
+        rejects=rejects,
     )
-    return count_lines(reading, sum(one.lines for one in documents if one not in lost))
+    return count_lines(reading, sum(one.lines for one in documents) - int(rejects["count"].sum()))
 
 
 _REASON: Final = "no document of ports that is read"

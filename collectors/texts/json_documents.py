@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
+import polars as pl
 
+from collectors.readings import MAX_REJECT_CHARACTERS, fold_rejects, reading_of
 from collectors.texts.plain_lines import decoded
 
 if TYPE_CHECKING:
@@ -98,6 +100,23 @@ def _on_from(text: str, starts: list[int], number: int) -> tuple[list[Any], int]
         values.append(value)
         while starts[last + 1] <= at:
             last += 1
+
+
+def rejects_of(lost: "Iterable[tuple[Document, str]]", source: str) -> pl.DataFrame:
+    """Return `REJECTS` of documents of which nothing was read, each with its reason.
+
+    Args:
+        lost: Documents and why; one without lines of its own is no reject.
+        source: The name to quote.
+    """
+    rows = [
+        (source, one.line, one.text[:MAX_REJECT_CHARACTERS], reason, one.lines)
+        for one, reason in lost
+        if one.lines
+    ]
+    columns = ["source", "position", "text", "reason", "count"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    return fold_rejects(reading_of(rejects=frame).rejects)
 
 
 def mapping_of(value: object) -> dict[str, Any]:
