@@ -14,7 +14,8 @@ import polars as pl
 from detectors.error_ratios import RULE_OF_THREE, duration_text, seconds_to_tell
 from detectors.fabric import Fabric
 from detectors.growth import PORT
-from detectors.link_words import end_text, far_end, link_subject, row_end
+from detectors.link_words import MAX_LISTED, end_text, far_end, link_subject, row_end
+from detectors.port_readings import SPEEDS
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 ERRORS: Final = (
@@ -28,12 +29,8 @@ ERRORS: Final = (
 )
 """Counters by which a port is judged. Waits fill their 32 bits in a second and say nothing here."""
 
-MAX_LISTED: Final = 16
-
 _RATIOS: Final = {"post_fec_error_ratio": 1e-11, "symbol_error_ratio": 1e-14}
 """What is left after FEC, and from where on it is an error. Source: UFM bring-up table."""
-
-_SPEEDS: Final = ("port_rate_bytes_per_second", "network_speed_bytes_per_second")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +160,7 @@ def _unconfirmed(fabric: Fabric, params: BlindParams) -> Iterable[Verdict]:
     """Yield the verdicts on bad error ratios that too few bits stand behind."""
     rows = fabric.readings.filter(pl.col("device") == pl.col("port")).sort("time")
     ages = rows.filter(pl.col("signal") == "seconds_since_clear").drop_nulls("value")
-    speeds = rows.filter(pl.col("signal").is_in(_SPEEDS), pl.col("value") > 0)
+    speeds = rows.filter(pl.col("signal").is_in(SPEEDS), pl.col("value") > 0)
     port = ["host", "port"]
     told = (
         rows.filter(pl.col("signal").is_in(list(_RATIOS)), pl.col("value").is_not_null())

@@ -18,9 +18,10 @@ from detectors.congestion_words import (
     paused_verdict,
     receiver_verdict,
 )
-from detectors.dirty_bins import LINE_LIMITS
+from detectors.dirty_bins import LINE_LIMITS, MIN_ERRORS
 from detectors.fabric import Fabric
 from detectors.growth import SpellParams, port_growth, run_numbers
+from detectors.link_words import MAX_LISTED
 from detectors.pause_shares import stop_shares
 from detectors.stops import Stop, find_stops, roots
 from detectors.verdicts import Verdict, verdict_frame
@@ -135,13 +136,15 @@ def _outside(shares: pl.DataFrame, runs: list[dict[str, Any]]) -> pl.DataFrame:
 
 def _is_damaged(stop: Stop, fabric: Fabric) -> bool:
     """Return whether a wait is explained by errors of its own link: recoveries take its time."""
+    if stop.direction != "waited":
+        return False
     ends = [end for end in (stop.stopper, stop.stopped) if end]
     mine = fabric.intervals.filter(
         pl.col("signal").is_in(list(LINE_LIMITS)),
         pl.struct("host", "port").is_in([{"host": host, "port": port} for host, port in ends]),
         pl.col("end") >= stop.start,
     )
-    return stop.direction == "waited" and float(mine["min_delta"].sum()) >= 10.0  # noqa: PLR2004 -- as in detectors.dirty_bins: fewer may be chance
+    return float(mine["min_delta"].sum()) >= MIN_ERRORS
 
 
 def _rooted(
@@ -201,4 +204,4 @@ def _victims(group: Sequence[Stop], others: Sequence[Stop]) -> tuple[str, ...]:
     names = {one.stopped[0] for one in group if one.stopped}
     names |= {one.stopped[0] for one in others if one.stopped and _meets(one, group)}
     culprits = {one.stopper[0] for one in group if one.stopper}
-    return tuple(sorted(names - culprits))[:16]
+    return tuple(sorted(names - culprits))[:MAX_LISTED]

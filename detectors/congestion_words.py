@@ -11,7 +11,8 @@ import polars as pl
 
 from detectors.fabric import Fabric
 from detectors.growth import SpellParams, port_growth
-from detectors.link_words import end_text
+from detectors.link_words import MAX_LISTED, end_text
+from detectors.port_readings import SPEEDS
 from detectors.stops import Stop
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict
 
@@ -196,7 +197,7 @@ def _full_egress(
     """Return the port of a switch that sends at its speed meanwhile, and how full it is."""
     start, end = min(one.start for one in stops), max(one.stop for one in stops) + spells.width
     speeds = fabric.readings.filter(
-        pl.col("signal").is_in(["port_rate_bytes_per_second", "network_speed_bytes_per_second"]),
+        pl.col("signal").is_in(SPEEDS),
         pl.col("value") > 0,
     )
     speed = speeds.group_by("host", "port").agg(speed=pl.col("value").max())
@@ -243,7 +244,7 @@ def paused_verdict(
                 *(stop_evidence(one) for one in ordered[:MAX_QUOTED]),
                 *silent_marks(marks, ordered),
             ),
-            victims=tuple(end_text(end) for end in ends)[:16],
+            victims=tuple(end_text(end) for end in ends)[:MAX_LISTED],
             action="look behind the other end of these cables: they are stopped, not at fault",
             needed="the topology, and pause counters of the switches and of the hosts behind them",
             **_times(ordered, spells),

@@ -12,15 +12,11 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import SAMPLES, TIME, require, schema_of
+from collectors.frames import TIME, schema_of
 from collectors.signals import SIGNALS
 from detectors.bad_readings import without_bad_readings
 from detectors.doubts import touched
-
-PORT_KINDS: Final = ("nic", "switch_port")
-
-PART_KINDS: Final = ("lane", "priority", "queue", "priority_group")
-"""Devices that are a part of a port; their name is the port's, a slash, and the part's own."""
+from detectors.port_readings import SPEEDS
 
 INTERVALS: Final = schema_of(
     {
@@ -62,12 +58,10 @@ _WIDTHS: Final = (2.0**32, 2.0**53, 2.0**64)
 BUNDLE: Final = r"(?i)^(?:port-?channel|bond|ae|po|lag)-?\d+$"
 """Names of link aggregates: their counters are the sum over the members of the moment."""
 
+COUNTERS: Final = tuple(name for name, one in SIGNALS.items() if one.kind == "counter")
+
 _OF_PACKETS: Final = r"_(?:packets|frames|discards)_total$|^(?:receive|transmit|crc)_errors_total$"
 """Signals that count packets."""
-
-_SPEEDS: Final = ("port_rate_bytes_per_second", "network_speed_bytes_per_second")
-
-_ENTITY: Final = ("host", "device_kind", "device", "signal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,49 +100,6 @@ class CounterParams:
             )
 
 
-def port_readings(samples: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the samples of ports and their parts, with `port` and `port_kind`, time by time.
-
-    With them come `entity` and `port_number`, which number the counters and the ports.
-
-    Args:
-        samples: `SAMPLES`; rows without a time are left out, and of two of one device, signal and
-            time the one with the larger value stays, whatever the order of rows.
-    """
-    known = (
-        samples.pipe(require, SAMPLES)
-        .filter(pl.col("device_kind").is_in([*PORT_KINDS, *PART_KINDS]))
-        .drop_nulls("time")
-    )
-    names = known.select(_ENTITY).unique().sort(_ENTITY, nulls_last=True).pipe(_placed)
-    return (
-        known.with_columns(pl.col("value").fill_nan(None))
-        .join(names, on=_ENTITY, nulls_equal=True)
-        .sort("entity", "time", "value", "exact", "wraps_at", "reason", nulls_last=False)
-        .unique(["entity", "time"], keep="last", maintain_order=True)
-    )
-
-
-def _placed(names: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the entities with their numbers, the ports that they are parts of, and their kinds.
-
-    Numbers are short keys for what is sorted and grouped millions of times.
-    """
-    is_part = pl.col("device_kind").is_in(PART_KINDS)
-    port = pl.when(is_part).then(pl.col("device").str.replace(r"/[^/]*$", "")).otherwise("device")
-    kind = pl.when(~is_part).then("device_kind").drop_nulls().first()
-    near = [kind.over(keys) for keys in (["host", "port"], ["host"])]
-    own = pl.when(~is_part).then("device_kind")
-    return (
-        names.with_row_index("entity")
-        .with_columns(port=port)
-        .with_columns(
-            port_kind=pl.coalesce(own, *near, pl.lit("switch_port")),
-            port_number=pl.struct("host", "port").rank("dense"),
-        )
-    )
-
-
 def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.DataFrame:
     """Return what each counter of a port did between two readings.
 
@@ -161,14 +112,12 @@ def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.DataF
         `INTERVALS` by host, device and signal; `settling` is false everywhere (see
         `detectors.fabric`, which knows events).
     """
-    counters = [name for name, one in SIGNALS.items() if one.kind == "counter"]
-    told = pl.col("value").is_not_null() | (pl.col("reason") == "saturated")
     speeds = (
-        readings.filter(pl.col("signal").is_in(_SPEEDS), pl.col("value") > 0)
+        readings.filter(pl.col("signal").is_in(SPEEDS), pl.col("value") > 0)
         .group_by("port_number")
         .agg(speed=pl.col("value").max())
     )
-    known = readings.filter(pl.col("signal").is_in(counters), told)
+    known = readings.filter(pl.col("signal").is_in(COUNTERS), is_told())
     steps = (
         without_bad_readings(known)
         .join(speeds, on="port_number", how="left")
@@ -184,6 +133,12 @@ def counter_intervals(readings: pl.LazyFrame, params: CounterParams) -> pl.DataF
     near = pl.col("seconds") <= pl.col("seconds").median().over("entity") * params.max_gap_ratio
     judged = steps.with_columns(**_judged(), near=near, settling=pl.lit(value=False)).collect()
     return _with_siblings(judged).select(INTERVALS.names())
+
+
+def is_told() -> pl.Expr:
+    """Return whether a reading of a counter says something: its value, or that it is at its top."""
+    at_top = (pl.col("reason") == "saturated").fill_null(value=False)
+    return pl.col("value").is_not_null() | at_top
 
 
 def _before() -> dict[str, pl.Expr]:

@@ -14,14 +14,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from detectors.fabric import Fabric
+from detectors.fabric import LOCK_LOSSES, Fabric
 from detectors.growth import PORT
 from detectors.link_words import end_text, far_end, link_subject, row_end
 from detectors.optic_changes import OpticParams, power_changes
 from detectors.raw_ratios import RATIOS, raw_ratios
-from detectors.verdicts import Confidence, Evidence, Verdict, verdict_frame
-
-_LOST_SYNC: Final = ("fec_sync_loss", "fec_alignment_loss")
+from detectors.verdicts import Evidence, Verdict, verdict_frame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +190,7 @@ def _lost_sync(
     slack = timedelta(seconds=params.max_sync_seconds)
     near = (
         port.filter(
-            pl.col("code").is_in(_LOST_SYNC),
+            pl.col("code").is_in(LOCK_LOSSES),
             pl.col("time").is_between(row["since"] - slack, row["time"] + slack),
         )
         .sort("time")
@@ -219,7 +217,6 @@ def _peer_verdict(row: dict[str, Any], fabric: Fabric) -> Verdict:
     near, far = row_end(row), far_end(fabric.ends, row_end(row))
     factor = row["now"] / row["usual"]
     what = f"{RATIOS[0]} {row['now']:.1e}, like ports {row['usual']:.1e} (x{factor:.0f})"
-    told: Confidence = "low"
     return Verdict(
         kind="degrading",
         level="link",
@@ -228,7 +225,7 @@ def _peer_verdict(row: dict[str, Any], fabric: Fabric) -> Verdict:
         onset_before_data=True,
         detected=row["time"],
         cause="error_ratio",
-        confidence=told,
+        confidence="low",
         peers=f"all {row['port_kind']} ports with error ratios",
         evidence=(Evidence(source=end_text(near), time=row["time"], what=what),),
         alternatives=("another kind of cable than its peers",),

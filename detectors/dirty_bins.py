@@ -13,6 +13,9 @@ import polars as pl
 
 from detectors.growth import PORT
 
+MIN_ERRORS: Final = 10.0
+"""Errors below which it may be chance: fewer are the background of any fabric; ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -28,24 +31,23 @@ class Limit:
 
 
 LINE_LIMITS: Final[dict[str, Limit]] = {
-    "symbol_errors_total": Limit(120.0, 10.0),
-    "fec_uncorrected_symbols_total": Limit(120.0, 10.0),
-    "fec_uncorrected_codewords_total": Limit(30.0, 10.0),
-    "coding_errors_total": Limit(120.0, 10.0),
-    "effective_errors_total": Limit(120.0, 10.0),
-    "local_physical_errors_total": Limit(120.0, 10.0),
+    "symbol_errors_total": Limit(120.0, MIN_ERRORS),
+    "fec_uncorrected_symbols_total": Limit(120.0, MIN_ERRORS),
+    "fec_uncorrected_codewords_total": Limit(30.0, MIN_ERRORS),
+    "coding_errors_total": Limit(120.0, MIN_ERRORS),
+    "effective_errors_total": Limit(120.0, MIN_ERRORS),
+    "local_physical_errors_total": Limit(120.0, MIN_ERRORS),
     "local_link_integrity_errors_total": Limit(1.0, 1.0),
-    "link_error_recoveries_total": Limit(300.0, 10.0),
+    "link_error_recoveries_total": Limit(300.0, MIN_ERRORS),
 }
 """Errors of the line itself. Symbol errors: 120 an hour break the InfiniBand specification's 1e-12;
 recoveries: 5 a minute; integrity errors: any; uncorrectable codewords should be none, and a few are
 what bringing a link up costs."""
 
-CONSEQUENCES: Final = ("receive_errors_total", "crc_errors_total", "link_error_recoveries_total")
-"""What a dirty line does to packets; together with errors of the line it accuses, never alone."""
+_DAMAGED: Final = ("receive_errors_total", "crc_errors_total")
 
-TRAVELLING: Final = ("remote_physical_errors_total",)
-"""What arrives already marked as bad."""
+CONSEQUENCES: Final = (*_DAMAGED, "link_error_recoveries_total")
+"""What a dirty line does to packets; together with errors of the line it accuses, never alone."""
 
 MAX_DAMAGED_HOURLY: Final = 60.0
 """Damaged packets an hour beside which any error of the line is too many; ours."""
@@ -53,7 +55,8 @@ MAX_DAMAGED_HOURLY: Final = 60.0
 MIN_PEERS: Final = 4
 """Ports of other devices below which their median is no yardstick."""
 
-SIGNALS_SEEN: Final = tuple(dict.fromkeys([*LINE_LIMITS, *CONSEQUENCES, *TRAVELLING]))
+SIGNALS_SEEN: Final = (*LINE_LIMITS, *CONSEQUENCES, "remote_physical_errors_total")
+"""With what arrives already marked as bad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ def dirty_bins(growth: pl.DataFrame, params: DirtyParams) -> pl.DataFrame:
     )
     is_line = pl.col("signal").is_in(list(LINE_LIMITS))
     erring = ((pl.col("grown") > 0) & is_line).any().over(*PORT, "bin")
-    is_damage = pl.col("signal").is_in(CONSEQUENCES[:2]) & erring
+    is_damage = pl.col("signal").is_in(_DAMAGED) & erring
     own_limit = pl.coalesce("hourly", pl.when(is_damage).then(MAX_DAMAGED_HOURLY))
     return (
         growth.join(limits, on="signal", how="left")

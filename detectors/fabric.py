@@ -12,10 +12,15 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, LINKS, SAMPLES, TIME, require, schema_of
-from collectors.signals import SIGNALS
-from detectors.counters import CounterParams, counter_intervals, port_readings
+from detectors.counters import (
+    COUNTERS,
+    CounterParams,
+    counter_intervals,
+    is_told,
+)
 from detectors.doubts import DOUBTS, touched
 from detectors.logged_counts import logged_intervals
+from detectors.port_readings import port_readings
 
 ENDS: Final = schema_of(
     {
@@ -49,6 +54,10 @@ PORT_EVENTS: Final = (
     "link_training_failed",
     "module_too_hot",
 )
+
+
+LOCK_LOSSES: Final = ("fec_sync_loss", "fec_alignment_loss")
+"""Codes of port events that say that a receiver lost the frame of the line code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +102,7 @@ def fabric_of(
     calm = pl.concat([_starts(boots, params), _bring_ups(intervals, happened, params)])
     return Fabric(
         intervals=_doubted(intervals, readings, resets, _at_both_ends(calm, ends)),
-        readings=readings.filter(~pl.col("signal").is_in(_counters())).select(READINGS.names()),
+        readings=readings.filter(~pl.col("signal").is_in(COUNTERS)).select(READINGS.names()),
         ends=ends,
         events=happened,
         boots=boots,
@@ -103,16 +112,9 @@ def fabric_of(
 
 def _uncounted(readings: pl.DataFrame) -> pl.DataFrame:
     """Return the counters of ports that answered for all of them without a value."""
-    told = pl.col("value").is_not_null() | (pl.col("reason") == "saturated")
-    counters = readings.filter(
-        pl.col("signal").is_in(_counters()), pl.col("device") == pl.col("port")
-    )
-    never = ~told.fill_null(value=False).any().over("host", "port")
+    counters = readings.filter(pl.col("signal").is_in(COUNTERS), pl.col("device") == pl.col("port"))
+    never = ~is_told().any().over("host", "port")
     return counters.filter(never).select(READINGS.names())
-
-
-def _counters() -> list[str]:
-    return [name for name, one in SIGNALS.items() if one.kind == "counter"]
 
 
 def cable_ends(links: pl.LazyFrame) -> pl.DataFrame:

@@ -12,7 +12,8 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from detectors.counters import BUNDLE, PORT_KINDS
+from detectors.counters import BUNDLE
+from detectors.port_readings import PORT_KINDS
 
 GROWTH: Final = schema_of(
     {

@@ -21,6 +21,9 @@ MAX_PATH_LOSS_DB: Final = 4.0
 """More than this between far laser and this receiver is a bad path; ours: the loss budget of 500 m
 optics is 3 dB."""
 
+MAX_LISTED: Final = 16
+"""Hosts and ports that a finding names; a page has no room for more."""
+
 End = tuple[str, str]
 """A host or switch, and its port."""
 

@@ -9,14 +9,22 @@ dirty link stands beside them they are its consequence.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
-from detectors.dirty_bins import CONSEQUENCES, LINE_LIMITS, SIGNALS_SEEN, DirtyParams, dirty_bins
+from detectors.dirty_bins import (
+    CONSEQUENCES,
+    LINE_LIMITS,
+    MIN_ERRORS,
+    SIGNALS_SEEN,
+    DirtyParams,
+    dirty_bins,
+)
 from detectors.fabric import Fabric
 from detectors.growth import PORT, SpellParams, bad_spells, of_spell, port_growth
 from detectors.link_words import (
+    MAX_LISTED,
     End,
     Part,
     both_ways,
@@ -29,8 +37,6 @@ from detectors.link_words import (
     row_end,
 )
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict, verdict_frame
-
-MAX_VICTIMS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +85,7 @@ def _counts(row: dict[str, Any], growth: pl.DataFrame) -> bool:
     """Return whether a spell holds enough errors of any kind to be more than chance."""
     sums = of_spell(growth, row).group_by("signal").agg(pl.col("grown").sum())
     return any(
-        grown >= (LINE_LIMITS[signal].count if signal in LINE_LIMITS else 10.0)
+        grown >= (LINE_LIMITS[signal].count if signal in LINE_LIMITS else MIN_ERRORS)
         for signal, grown in sums.iter_rows()
     )
 
@@ -107,7 +113,7 @@ def _device_verdict(rows: Sequence[dict[str, Any]], growth: pl.DataFrame) -> Ver
     is_switch = first["port_kind"] == "switch_port"
     name = first["host"]
     ports = sorted({row["port"] for row in rows})
-    what = f"{len(ports)} ports count errors of the line at once: {', '.join(ports[:MAX_VICTIMS])}"
+    what = f"{len(ports)} ports count errors of the line at once: {', '.join(ports[:MAX_LISTED])}"
     return Verdict(
         kind="link_fault",
         level="group" if is_switch else "host",
@@ -212,6 +218,6 @@ def _victims(rows: Sequence[dict[str, Any]], growth: pl.DataFrame) -> tuple[str,
     own = meanwhile.filter(pl.col("signal").is_in(list(LINE_LIMITS))).select(PORT)
     heard = meanwhile.filter(~pl.col("signal").is_in(list(LINE_LIMITS)))
     mine = [row_end(row) for row in rows]
-    ports = heard.join(own, on=PORT, how="anti").filter(pl.col("grown") >= 10.0)  # noqa: PLR2004 -- ours: fewer are the background of any fabric
+    ports = heard.join(own, on=PORT, how="anti").filter(pl.col("grown") >= MIN_ERRORS)
     ends = sorted({row_end(row) for row in ports.to_dicts()} - set(mine))
-    return tuple(end_text(end) for end in ends)[:MAX_VICTIMS]
+    return tuple(end_text(end) for end in ends)[:MAX_LISTED]

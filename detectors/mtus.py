@@ -13,7 +13,7 @@ import polars as pl
 from detectors.dirty_bins import LINE_LIMITS
 from detectors.fabric import Fabric
 from detectors.growth import PORT
-from detectors.link_words import End, end_text, far_end, link_subject, row_end
+from detectors.link_words import MAX_LISTED, End, end_text, far_end, link_subject, row_end
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 _PATH_ERRORS: Final = ("remote_invalid_requests_total", "local_length_errors_total")
@@ -24,8 +24,6 @@ _FRAME_ERRORS: Final = (
 )
 _PATH_MTU: Final = "active_mtu_bytes"
 _FRAME_MTU: Final = "mtu_bytes"
-
-MAX_LISTED: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

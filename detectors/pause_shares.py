@@ -12,6 +12,7 @@ import polars as pl
 from collectors.frames import TIME, schema_of
 from detectors.fabric import Fabric
 from detectors.growth import PORT, port_growth
+from detectors.port_readings import SPEEDS
 
 RECEIVED_SECONDS: Final = ("pause_received_seconds_total", "global_pause_received_seconds_total")
 SENT_SECONDS: Final = ("pause_sent_seconds_total", "global_pause_sent_seconds_total")
@@ -24,8 +25,6 @@ MAX_PAUSE_BYTES: Final = 65535 * 512 / 8
 
 DEFAULT_BYTES_PER_SECOND: Final = 5e10
 """Speed of a port that nothing tells: 400 Gb/s."""
-
-_SPEEDS: Final = ("port_rate_bytes_per_second", "network_speed_bytes_per_second")
 
 WORD_TICK_BYTES: Final = 8.0
 """A tick of adapters and of switches of 53 Gb/s lanes and faster."""
@@ -114,7 +113,7 @@ def _speeds(fabric: Fabric) -> pl.DataFrame:
         known.group_by("host", "port")
         .agg(
             pl.col("port_kind").first(),
-            speed=told(*_SPEEDS),
+            speed=told(*SPEEDS),
             lane_rate=told("lane_rate_bytes_per_second"),
             lanes=told("link_width_lanes"),
             told=told("transmit_wait_tick_bytes"),

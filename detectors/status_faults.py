@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from detectors.fabric import Fabric
+from detectors.fabric import LOCK_LOSSES, Fabric
 from detectors.link_words import direction_evidence, end_text, far_end, link_subject, row_end
 from detectors.verdicts import Evidence, Kind, Verdict, verdict_frame
 
@@ -35,8 +35,6 @@ _STATUSES: Final = {
     "link_training_failed": _Status("config_drift", "link_settings", _RETRAIN),
 }
 
-
-_LOCK_LOSSES: Final = ("fec_sync_loss", "fec_alignment_loss")
 
 _MIN_LOSSES: Final = 2
 """One loss of lock is what any link shows while it trains."""
@@ -75,7 +73,7 @@ def _never_locked(fabric: Fabric) -> pl.DataFrame:
     """Return a failed training for each port that loses lock and was never seen up."""
     port, code, kind = ["host", "device"], pl.col("code"), pl.col("kind")
     named = fabric.events.drop_nulls([*port, "time"])
-    losses = named.filter(kind == "port_error", code.is_in(_LOCK_LOSSES))
+    losses = named.filter(kind == "port_error", code.is_in(LOCK_LOSSES))
     lasting = losses.filter(pl.len().over([*port, "code"]) >= _MIN_LOSSES)
     state = pl.col("value") == pl.when(pl.col("signal") == "port_state").then(4.0).otherwise(1.0)
     states = fabric.readings.filter(pl.col("signal").is_in(["port_state", "link_up"]))

@@ -15,7 +15,7 @@ import polars as pl
 from detectors.dirty_bins import LINE_LIMITS, MAX_DAMAGED_HOURLY, DirtyParams, dirty_bins
 from detectors.fabric import Fabric
 from detectors.growth import PORT, SpellParams, bad_spells, port_growth
-from detectors.link_words import end_text, row_end
+from detectors.link_words import MAX_LISTED, end_text, row_end
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict, verdict_frame
 
 _TRAVELLING: Final = ("crc_errors_total", "remote_physical_errors_total", "receive_errors_total")
@@ -23,8 +23,6 @@ _SIZED: Final = ("oversize_packets_total", "undersize_packets_total", "length_er
 """Packets of a wrong length: a receiver counts them among its errors, and no line damaged them."""
 
 _INSIDE: Final = ("end_to_end_crc_errors_total",)
-
-MAX_LISTED: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ def find_travelled_errors(fabric: Fabric, params: TravelledParams) -> pl.DataFra
         Partition key: fabric.
     """
     signals = (*LINE_LIMITS, *_TRAVELLING, *_SIZED, *_INSIDE)
-    growth = port_growth(fabric.intervals, tuple(dict.fromkeys(signals)), params.spells.bin_seconds)
+    growth = port_growth(fabric.intervals, signals, params.spells.bin_seconds)
     return verdict_frame([*_arrived(growth, params), *_inside(growth, params)])
 
 
@@ -89,13 +87,12 @@ _ANYWHERE: Final = _Origin(
 
 
 def _arrived(growth: pl.DataFrame, params: TravelledParams) -> Iterable[Verdict]:
-    """Yield the verdicts on damaged packets that no dirty line of the same time explains."""
+    """Yield the verdicts on damaged packets, if no line of the fabric is dirty."""
+    if bad_spells(dirty_bins(growth, DirtyParams()), growth, params.spells).height:
+        return
     is_line = pl.col("signal").is_in(list(LINE_LIMITS))
-    sources = bad_spells(dirty_bins(growth, DirtyParams()), growth, params.spells)
     erring = growth.filter(is_line, pl.col("grown") > 0).select(PORT).unique()
     arrived = _damaged(growth).join(erring, on=PORT, how="anti")
-    if sources.height:
-        return
     told = growth.filter(is_line).select(PORT).unique()
     yield from _unexplained(arrived.join(told, on=PORT, how="semi"), _BEFORE, params)
     yield from _unexplained(arrived.join(told, on=PORT, how="anti"), _ANYWHERE, params)

@@ -12,6 +12,7 @@ import polars as pl
 
 from detectors.fabric import Fabric
 from detectors.link_words import End, end_text, far_end, link_subject, row_end
+from detectors.port_readings import SPEEDS
 from detectors.verdicts import Evidence, Verdict, verdict_frame
 
 _LIMITS: Final = {
@@ -20,7 +21,7 @@ _LIMITS: Final = {
 }
 """What a link runs at, and what its ends support."""
 
-_LEVELS: Final = (*_LIMITS, "port_rate_bytes_per_second", "network_speed_bytes_per_second")
+_LEVELS: Final = (*_LIMITS, *SPEEDS)
 
 _STATES: Final = {"port_state": 4.0, "link_up": 1.0}
 """Value of each state of a port that is up."""

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from collectors.dialects import read_file
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from detectors.counters import CounterParams, counter_intervals, port_readings
+from detectors.counters import CounterParams, counter_intervals
+from detectors.port_readings import port_readings
 
 START: Final = 1_931_000_000_000
 PORT: Final = 'ifAlias="to gpu-r3-n07 rail4",ifDescr="{0}",ifIndex="1201",ifName="{0}"'

@@ -13,8 +13,9 @@ import pytest
 
 from collectors.frames import COVERAGE, EVENTS, LINKS, SAMPLES, conform
 from collectors.readings import reading_of
-from detectors.counters import CounterParams, counter_intervals, port_readings
+from detectors.counters import CounterParams, counter_intervals
 from detectors.lanes import lane_powers
+from detectors.port_readings import port_readings
 from detectors.verdicts import Verdict
 from paceline.findings import DetectorParams, find_all
 

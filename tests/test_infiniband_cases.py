@@ -10,9 +10,10 @@ from collectors.frames import EVENTS, conform
 from collectors.identity import infiniband_port
 from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading, join_readings, reading_of
-from detectors.counters import CounterParams, counter_intervals, port_readings
+from detectors.counters import CounterParams, counter_intervals
 from detectors.fabric import fabric_of
 from detectors.pause_shares import stop_shares
+from detectors.port_readings import port_readings
 
 Read = Callable[[dict[str, str]], Reading]
 
