@@ -9,10 +9,10 @@ from typing import Final
 import polars as pl
 
 from collectors.hosts.kernel_records import labels, matched, plain_digits, records
-from collectors.hosts.xid_table import UNKNOWN, XidTable
+from collectors.hosts.xid_table import UNKNOWN, XidTable, line_severity, plain_word
 from collectors.identity import pci_address
 
-SXID: Final = (
+_SXID: Final = (
     r"(?:nvidia-nvswitch(?P<number>\d+): )?SXid \((?P<place>[^)]*)\): (?P<code>\d{1,6})"
     r"(?:,\s*(?P<text>.*?))?\s*$"
 )
@@ -21,13 +21,6 @@ _SEVERITY: Final = r"^(?i:(Fatal|Non-?fatal|Correctable))\b"
 
 _MORE: Final = r"^(?:Severity \d+|Data \{)"
 """How the further lines of a fault begin."""
-
-_SAID: Final = {
-    "fatal": "critical",
-    "non-fatal": "warning",
-    "nonfatal": "warning",
-    "correctable": "info",
-}
 
 
 def find_sxids(lines: pl.DataFrame, table: XidTable) -> pl.DataFrame:
@@ -41,15 +34,14 @@ def find_sxids(lines: pl.DataFrame, table: XidTable) -> pl.DataFrame:
         `RECORDS` of kind `sxid` on the switch. The line's own word decides how bad it is; without
         one the lists do, and `unknown` is a number in none. Lines of severity and data are parts.
     """
-    hits = matched(lines, SXID).with_columns(
+    hits = matched(lines, _SXID).with_columns(
         message=pl.col("text").fill_null(""), device=pci_address(pl.col("place"))
     )
     message, code = pl.col("message"), pl.col("code")
-    word = message.str.extract(_SEVERITY).str.to_lowercase()
-    said = word.replace_strict(_SAID, default=None, return_dtype=pl.String)
+    word = message.str.extract(_SEVERITY)
     is_part = message.str.contains(_MORE)
     attributes = {
-        "line_severity": word.str.replace("-", ""),
+        "line_severity": plain_word(word),
         "link": message.str.extract(r"\bLink (\d+)").cast(pl.Int64, strict=False),
         "scope": pl.when(code.is_in(table.always_fatal)).then(pl.lit("fabric")),
         "first": pl.when(message.str.contains(r"\(First\)\s*$")).then(pl.lit("true")),
@@ -64,7 +56,7 @@ def find_sxids(lines: pl.DataFrame, table: XidTable) -> pl.DataFrame:
         {
             "kind": pl.lit("sxid"),
             "device_kind": pl.lit("nvswitch"),
-            "severity": pl.coalesce(said, _listed(table)),
+            "severity": pl.coalesce(line_severity(word), _listed(table)),
             "attributes": labels(attributes),
             "thread": pl.format("sxid {} {}", pl.coalesce("device", "place"), "code"),
             "is_part": is_part,

@@ -8,6 +8,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.hosts.xid_table import line_severity, plain_word
+
 LINK_XIDS: Final = tuple(str(code) for code in range(144, 151))
 
 OLD_LINK_XID: Final = "74"
@@ -18,13 +20,6 @@ _LINE: Final = (
     r"\s+XC\s*(?P<contained>\d+)\s+i\s*(?P<injected>\d+)\s+Link\s+(?P<link>-?\d+)\s*"
     r"(?:\((?P<words>[^)]*)\)?)?"
 )
-
-_SEVERITIES: Final = {
-    "fatal": "critical",
-    "nonfatal": "warning",
-    "non-fatal": "warning",
-    "correctable": "info",
-}
 
 _WORD: Final = r"0x[0-9a-fA-F]+"
 
@@ -40,12 +35,11 @@ def _is_injected(message: pl.Expr, code: pl.Expr) -> pl.Expr:
 
 def link_severity(message: pl.Expr, code: pl.Expr) -> pl.Expr:
     """Return the severity that a line says; `info` for an injected error, null if it says none."""
-    word = _field(message, code, "severity").str.to_lowercase()
-    said = word.replace_strict(_SEVERITIES, default=None, return_dtype=pl.String)
+    said = line_severity(_field(message, code, "severity"))
     return pl.when(_is_injected(message, code)).then(pl.lit("info")).otherwise(said)
 
 
-def link_subcode(message: pl.Expr, code: pl.Expr) -> pl.Expr:
+def _subcode(message: pl.Expr, code: pl.Expr) -> pl.Expr:
     """Return the sub-code: six bits of the first word, `(intrInfo >> 20) & 0x3f`."""
     first = _field(message, code, "words").str.extract(r"0x([0-9a-fA-F]{1,8})\b")
     return first.str.to_integer(base=16, dtype=pl.Int64, strict=False) // 2**20 % 64
@@ -55,7 +49,7 @@ def link_fold(message: pl.Expr, code: pl.Expr) -> pl.Expr:
     """Return what makes a link's error the same again; null for other lines."""
     names = ("unit", "sub", "severity", "injected", "link")
     parts = [_field(message, code, name).fill_null("") for name in names]
-    subcode = link_subcode(message, code).cast(pl.String).fill_null("")
+    subcode = _subcode(message, code).cast(pl.String).fill_null("")
     is_link = _field(message, code, "unit").is_not_null()
     return pl.when(is_link).then(pl.concat_str([*parts, subcode], separator="|"))
 
@@ -72,11 +66,11 @@ def link_attributes(message: pl.Expr, code: pl.Expr) -> dict[str, pl.Expr]:
     return {
         "link_unit": _field(message, code, "unit"),
         "link_sub_unit": _field(message, code, "sub"),
-        "line_severity": _field(message, code, "severity").str.to_lowercase().str.replace("-", ""),
+        "line_severity": plain_word(_field(message, code, "severity")),
         "cross_contained": contained,
         "injected": pl.when(_is_injected(message, code)).then(pl.lit("true")),
         "link": pl.when(link >= 0).then(link),
-        "subcode": link_subcode(message, code),
+        "subcode": _subcode(message, code),
         "words_count": pl.when(words.list.len() > 0).then(words.list.len()),
         "words": pl.when(words.list.len() > 0).then(words.list.join(" ")),
     }

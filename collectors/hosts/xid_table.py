@@ -1,5 +1,7 @@
 """What Xid and SXid numbers mean: a table that comes as a data file, and may be one's own.
 
+What a line itself says of its fault beats the table where it does.
+
 Source: `collectors/hosts/xid_table.toml`, which names its own sources and where they disagree.
 """
 
@@ -18,6 +20,14 @@ CLASSES: Final = ("app", "soft", "hardware", "link", "follow", "info", "unknown"
 """What a number can be; see the data file."""
 
 UNKNOWN: Final = "unknown"
+
+_LINE_SEVERITIES: Final = {
+    "fatal": "critical",
+    "non-fatal": "warning",
+    "nonfatal": "warning",
+    "correctable": "info",
+}
+"""Words by which a line of an NVLink or of a switch says how bad its fault is."""
 
 _TABLES: Final = ("classes", "severities", "lines", "actions", "next_steps", "sxid")
 
@@ -67,6 +77,18 @@ class XidTable:
         return code.replace_strict(self.next_steps, default=None, return_dtype=pl.String)
 
 
+def line_severity(word: pl.Expr) -> pl.Expr:
+    """Return the severity that a line's own word says, in any case; null where it says none."""
+    return word.str.to_lowercase().replace_strict(
+        _LINE_SEVERITIES, default=None, return_dtype=pl.String
+    )
+
+
+def plain_word(word: pl.Expr) -> pl.Expr:
+    """Return a line's own word for how bad its fault is as all of them are spelled: `nonfatal`."""
+    return word.str.to_lowercase().str.replace("-", "", literal=True)
+
+
 def load_xid_table(path: Path | None = None) -> XidTable:
     """Return the table in a file.
 
@@ -99,7 +121,7 @@ def _parsed(text: str, name: str) -> XidTable:
             f"{name} lacks {', '.join(missing)}; wanted {', '.join(_TABLES)}, found "
             f"{', '.join(data) or 'nothing'}: start from a copy of collectors/hosts/xid_table.toml"
         )
-    sets = {key: _numbers(data["sxid"].get(key, ""), name) for key in data["sxid"]}
+    sets = {key: _numbers(numbers, name) for key, numbers in data["sxid"].items()}
     return XidTable(
         classes=_inverted(data["classes"], name, CLASSES),
         severities={str(key): str(value) for key, value in data["severities"].items()},
