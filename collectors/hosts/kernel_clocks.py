@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import TIME, schema_of
+from collectors.frames import TIME, conform, schema_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import iso_time
 from collectors.texts.yearless_stamps import YearWalk, local_time, walk_years, yearless_times
@@ -90,10 +90,7 @@ def set_clocks(
     after = Clocks(
         walk=walk_years(bsd, clocks.walk), end=clocks.end, records=known.rechunk(), boots=boots
     )
-    lines = filled.select(
-        pl.col(name).cast(kind, strict=False) for name, kind in KERNEL_LINES.items()
-    )
-    return lines, after
+    return conform(filled.lazy(), KERNEL_LINES).collect(), after
 
 
 def _wall(options: ReadOptions) -> pl.Expr:

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 import polars as pl
 
-from collectors.frames import schema_of
+from collectors.frames import conform, schema_of
 from collectors.identity import canonical_host
 from collectors.texts.envelope import ANSI
 
@@ -148,9 +148,5 @@ def _text_of(array: str) -> str:
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:
-    missing = [name for name in KERNEL_TEXTS.names() if name not in frame.columns]
-    whole = frame.with_columns(pl.lit(None).alias(name) for name in missing)
-    typed = whole.select(
-        pl.col(name).cast(kind, strict=False) for name, kind in KERNEL_TEXTS.items()
-    )
-    return typed.with_columns(canonical_host(pl.col("host")))
+    typed = conform(frame.lazy(), KERNEL_TEXTS)
+    return typed.with_columns(canonical_host(pl.col("host"))).collect()

@@ -83,18 +83,16 @@ def _merged(rows: pl.DataFrame, keys: Sequence[str], count: pl.Expr) -> pl.DataF
     lonely = pl.len().over(keys) == 1
     single, several = rows.filter(lonely), rows.filter(~lonely)
     ranked = several.sort("grade", "end_position", maintain_order=True)
-    spoken = ("host", "kind", "code", "severity", "device_kind", "device", "peer", "fold")
     sentence = pl.col("message").sort_by("end_position").str.join(" ")
     told = pl.when(pl.col("thread").first() == PROBE).then(sentence)
     whole = ranked.group_by([pl.col(key).alias(f"by_{key}") for key in keys]).agg(
-        *(pl.col(name).drop_nulls().first() for name in spoken),
+        *(pl.col(name).drop_nulls().first() for name in _EQUAL),
         *(pl.col(name).min() for name in ("line", "position", "time", "uptime")),
         *(pl.col(name).max() for name in ("end_position", "last", "end_uptime")),
-        *(pl.col(name).first() for name in ("thread", "reach", "grade")),
+        *(pl.col(name).first() for name in ("thread", "reach", "grade", "is_part")),
         message=told.otherwise(pl.col("message").first()),
         attributes=pl.col("attributes").str.join(""),
         count=count,
-        is_part=pl.lit(value=False),
     )
     columns = RECORDS.names()
     both = pl.concat([single.select(columns), whole.select(columns)])

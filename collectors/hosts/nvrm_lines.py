@@ -32,6 +32,9 @@ _NAMED: Final = rf"GPU at (?P<place>{_ADDRESS}): (?P<uuid>(?:GPU|MIG)-\S+)"
 
 _PCI_ID: Final = pl.col("message").str.extract(r"\(PCI ID: ([0-9a-fA-F:]+)\)")
 
+_SAID: Final = pl.col("message").str.replace("^.*?NVRM: ", "")
+"""A line without what stands before the driver's own words."""
+
 _GPU: Final = {
     "severity": pl.lit("critical"),
     "device_kind": pl.lit("gpu"),
@@ -89,7 +92,7 @@ def _lost(lines: pl.DataFrame) -> pl.DataFrame:
             "kind": pl.lit("gpu_lost"),
             **_GPU,
             "attributes": ADVICE,
-            "message": pl.col("message").str.replace("^.*?NVRM: ", ""),
+            "message": _SAID,
             "fold": pl.lit(FALLEN),
         },
     )
@@ -103,7 +106,7 @@ def _probed(lines: pl.DataFrame) -> pl.DataFrame:
             "kind": pl.lit(PROBE),
             **_GPU,
             "attributes": labels({"pci_id": _PCI_ID}),
-            "message": pl.col("message").str.replace("^.*?NVRM: ", ""),
+            "message": _SAID,
             "thread": pl.lit(PROBE),
         },
     )
@@ -149,6 +152,6 @@ def _driver(lines: pl.DataFrame) -> pl.DataFrame:
             "severity": pl.lit("info"),
             "device_kind": pl.lit("node"),
             "code": pl.col("version"),
-            "message": pl.col("message").str.replace("^.*?NVRM: ", ""),
+            "message": _SAID,
         },
     )
