@@ -9,8 +9,8 @@ identifiers, InfiniBand port counters, mlx5 counters of the Linux kernel documen
 from collections.abc import Mapping
 from typing import Final
 
-from collectors.ethernet.ethernet_signals import ETHERNET_SIGNALS
 from collectors.link_signals import (
+    ETHERNET_SIGNALS,
     FEC_SIGNALS,
     OPTIC_SIGNALS,
     PORT_STATES,
