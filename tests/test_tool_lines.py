@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from collectors.ethernet.error_ratios import floor_reason, ratio_of
 from collectors.infiniband.lane_rates import (
     lane_count,
     payload_lane_bytes,
@@ -16,6 +15,7 @@ from collectors.infiniband.node_names import is_aggregation, looks_like_switch, 
 from collectors.infiniband.port_tokens import absent_reason, whole_number
 from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
 from collectors.texts.csv_rows import csv_fields, fits
+from collectors.texts.error_ratios import floor_reason, ratio_of
 from collectors.texts.line_stamps import stamp_of
 from collectors.texts.plain_lines import plain_lines
 

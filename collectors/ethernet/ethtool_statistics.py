@@ -8,11 +8,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section, set_aside
 from collectors.ethernet.ethtool_fields import NUMBERED, ethtool_fields
 from collectors.ethernet.port_values import PORT_VALUES, port_totals
 from collectors.frames import conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section, set_aside
 
 HEADER: Final = r"^\s*NIC statistics(?: for (\S+?))?:?$"
 

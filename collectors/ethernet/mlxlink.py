@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.mlxlink_fields import EVENT_KINDS, MLXLINK_FIELDS, SECTIONS, THRESHOLDS
 from collectors.ethernet.port_values import COPPER, PORT_VALUES
 from collectors.frames import EVENTS, conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section
 from collectors.texts.json_shapes import is_list, is_object
 
 SECTION: Final = rf"^\s*({'|'.join(SECTIONS)})\s*$"

@@ -9,11 +9,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.optic_fields import FLAGS, MONITORS, limit_fields
 from collectors.ethernet.port_values import COPPER, PORT_VALUES
 from collectors.frames import EVENTS, conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section
 
 MODULE_START: Final = r"^\s*Identifier\s*: 0x[0-9a-fA-F]{2} \("
 

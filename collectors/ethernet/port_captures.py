@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section, join_sections
 from collectors.ethernet.ethtool_statistics import HEADER, UNKNOWN, read_statistics
 from collectors.ethernet.mlxlink import SECTION, read_mlxlink_lines
 from collectors.ethernet.optics import MODULE_START, SONIC_START, hush_fillers, read_optics
@@ -23,7 +24,6 @@ from collectors.ethernet.sonic_hashes import HASH_COMMAND, read_hashes
 from collectors.ethernet.sonic_tables import read_sonic_tables
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
-from collectors.texts.capture_sections import Section, join_sections
 from collectors.texts.captures import captured
 from collectors.texts.plain_lines import account
 from collectors.texts.ruled_tables import RULE

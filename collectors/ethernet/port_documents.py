@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.mlxlink import field_values, mlxlink_document_fields
 from collectors.ethernet.optics import hush_fillers
 from collectors.ethernet.port_values import port_totals, samples_of_values
@@ -19,7 +20,6 @@ from collectors.readings import Reading, count_lines, reading_of, reject_file
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at, taken_on
 from collectors.texts.capture_marks import file_device
-from collectors.texts.capture_sections import Section
 from collectors.texts.plain_lines import decoded
 
 _START: Final = re.compile(rb"\s*[\[{]")

@@ -8,10 +8,10 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.port_values import PORT_VALUES
 from collectors.frames import conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section
 
 DEVICE: Final = r"^\s*hca_id:\s*(\S+)"
 

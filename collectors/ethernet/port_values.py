@@ -8,11 +8,11 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.error_ratios import floor_reason
 from collectors.frames import SAMPLES, TIME, conform, schema_of
 from collectors.metrics.series import MIN_INEXACT_VALUE
 from collectors.signals import COUNTERS
 from collectors.texts.blanks import word_reason
+from collectors.texts.error_ratios import floor_reason
 
 PORT_VALUES: Final = schema_of(
     {

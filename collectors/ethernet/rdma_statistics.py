@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section, set_aside
 from collectors.ethernet.port_values import PORT_VALUES
 from collectors.ethernet.rdma_fields import rdma_fields
 from collectors.frames import conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section, set_aside
 from collectors.texts.json_shapes import is_list, is_object
 
 LINK: Final = r"^(?:\d+/\d+: )?link (\S+?/\d+)\s+((?:[a-z]\w* \d+\s*)+)$"

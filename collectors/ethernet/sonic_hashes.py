@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.port_values import PORT_VALUES, port_totals
 from collectors.ethernet.sonic_databases import database_of, database_values
 from collectors.ethernet.sonic_tables import TOTALLED
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section
 
 HASH_COMMAND: Final = r"(?:sonic-db-cli|redis-cli).*\b(?i:hgetall)\s+[\"']?([^\s\"']+)"
 

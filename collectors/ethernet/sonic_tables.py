@@ -9,11 +9,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.port_values import PORT_VALUES, port_totals
 from collectors.ethernet.sonic_columns import TABLE_HEAD, TITLES, column_meanings
 from collectors.frames import ALIASES, conform
 from collectors.sniffing import ReadOptions
-from collectors.texts.capture_sections import Section
 from collectors.texts.ruled_tables import RULE, table_cells, table_rows
 from collectors.texts.stamps import iso_time
 

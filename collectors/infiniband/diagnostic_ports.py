@@ -8,7 +8,6 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.error_ratios import floor_reason, ratio_of
 from collectors.frames import SAMPLES, conform
 from collectors.identity import node_guid
 from collectors.infiniband.diagnostic_sections import Section
@@ -17,6 +16,7 @@ from collectors.infiniband.link_texts import melted
 from collectors.infiniband.port_counters import counter_key, is_wide_name, port_counters
 from collectors.infiniband.port_tokens import TOKENS, absent_reason, whole_number
 from collectors.texts.csv_rows import column
+from collectors.texts.error_ratios import floored, ratio_of
 
 ACTIVE: Final = 4
 
@@ -111,14 +111,6 @@ def state_samples(section: Section, rows: pl.DataFrame) -> pl.DataFrame:
 def ratio_samples(section: Section, rows: pl.DataFrame) -> pl.DataFrame:
     """Return `SAMPLES` of bit error ratios; one that says no error was seen has no value."""
     return floored(melted(rows, _ratio_columns(section)))
-
-
-def floored(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return samples of error ratios without those that only say that no error was seen."""
-    reason = floor_reason(pl.col("value"))
-    return samples.with_columns(
-        value=pl.when(reason.is_null()).then("value"), reason=pl.coalesce("reason", reason)
-    )
 
 
 def _ratio_columns(section: Section) -> dict[str, pl.Expr]:

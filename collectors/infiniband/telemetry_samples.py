@@ -7,10 +7,11 @@ passed its classic top has 64 bits, another that stands there is blind.
 import polars as pl
 
 from collectors.frames import SAMPLES, conform
-from collectors.infiniband.diagnostic_ports import celsius, floored
+from collectors.infiniband.diagnostic_ports import celsius
 from collectors.infiniband.link_texts import melted
 from collectors.infiniband.port_tokens import counted, whole_number
 from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.texts.error_ratios import floored
 
 
 def telemetry_samples(values: pl.DataFrame, kept: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,14 @@ def floor_reason(ratio: pl.Expr) -> pl.Expr:
     return pl.when(is_floor.fill_null(value=False)).then(pl.lit(NO_ERRORS))
 
 
+def floored(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return samples of error ratios without those that only say that no error was seen."""
+    reason = floor_reason(pl.col("value"))
+    return samples.with_columns(
+        value=pl.when(reason.is_null()).then("value"), reason=pl.coalesce("reason", reason)
+    )
+
+
 def ratio_of(coefficient: pl.Expr, exponent: pl.Expr) -> pl.Expr:
     """Return coefficient times ten to the minus exponent.
 
