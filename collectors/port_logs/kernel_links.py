@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.hosts.kernel_records import labels, matched, records
-from collectors.port_logs.switch_phrases import device_kind_of
+from collectors.port_logs.port_kinds import device_kind_of
 
 _DRIVER: Final = (
     r"(?:\b(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "

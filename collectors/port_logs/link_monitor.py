@@ -12,7 +12,7 @@ import polars as pl
 from collectors.frames import TIME
 from collectors.line_reading import LineReading
 from collectors.port_logs.port_event_folds import PORT_LINES, fold_port_lines
-from collectors.port_logs.switch_phrases import device_kind_of
+from collectors.port_logs.port_kinds import device_kind_of
 from collectors.readings import reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.event_labels import event_labels

@@ -13,8 +13,9 @@ import polars as pl
 from collectors.frames import TIME
 from collectors.line_reading import LineReading
 from collectors.port_logs.port_event_folds import PORT_LINES, fold_port_lines
+from collectors.port_logs.port_kinds import device_kind_of
 from collectors.port_logs.switch_lines import switch_lines
-from collectors.port_logs.switch_phrases import SWITCH_HINT, SWITCH_PHRASES, device_kind_of
+from collectors.port_logs.switch_phrases import SWITCH_HINT, SWITCH_PHRASES
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
@@ -91,7 +92,7 @@ def _port_lines(named: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
         time=pl.coalesce(_published_time(options), pl.col("time")).cast(TIME),
         device=device,
         device_kind=device_kind_of(device),
-        code=pl.when(pl.col("kind").is_in(["link_down"]))
+        code=pl.when(pl.col("kind") == "link_down")
         .then(pl.col("code").str.to_lowercase())
         .otherwise("code"),
         peer=description.str.extract(_TOWARDS).str.to_lowercase(),

@@ -7,8 +7,6 @@ Source: formats of fabric counters, section 4; sonic-net/sonic-swss `orchagent/p
 
 from typing import Final
 
-import polars as pl
-
 from collectors.texts.phrases import Phrase
 
 _PORT: Final = r"(?P<device>[^\s,;:()]+)"
@@ -108,8 +106,7 @@ _IOS: Final = (
     Phrase(kind="link_up", pattern=rf"%ETHPORT-\d-IF_UP: Interface {_PORT}", code="ethport"),
     Phrase(
         kind="port_error",
-        pattern=r"%(?:\w+)-\d-(?P<code>ERR_?DISABLE)\w*:.*?[Ii]nterface "
-        r"(?P<device>[^\s,;:()]+)",
+        pattern=rf"%(?:\w+)-\d-(?P<code>ERR_?DISABLE)\w*:.*?[Ii]nterface {_PORT}",
         severity="error",
     ),
     Phrase(
@@ -214,20 +211,3 @@ SWITCH_HINT: Final = (
     r"changed state to"
 )
 """Words one of which each phrase holds."""
-
-DEVICE_KINDS: Final = {
-    "lag": r"(?i)^(?:PortChannel|Port-Channel|Po\d|bond|ae\d|team)",
-    "interface": r"(?i)^(?:Vlan|Loopback|lo\d?$|Management|Ma\d|mgmt|docker|veth|br-?\d|tun|cali"
-    r"|vxlan|virbr|Ethernet-BP|flannel|cni)",
-    "switch_port": r"(?i)^(?:Ethernet\d|Eth\d+/|Et\d|swp\d|xe-|et-|ge-|Gi|Te\d|Ten|Hu|Fo|Twe|\d)",
-}
-"""What a port's name says of it; any other is a NIC's. A bundle is not counted beside its members,
-and what is no cable's end is no link."""
-
-
-def device_kind_of(device: pl.Expr) -> pl.Expr:
-    """Return what kind of device a port's name is of; `node` where there is no name."""
-    kind = pl.lit("nic")
-    for name, pattern in reversed(DEVICE_KINDS.items()):
-        kind = pl.when(device.str.contains(pattern)).then(pl.lit(name)).otherwise(kind)
-    return pl.when(device.is_not_null()).then(kind).otherwise(pl.lit("node"))
