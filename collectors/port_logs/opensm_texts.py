@@ -74,7 +74,7 @@ _CLEAR: Final = (
 
 _FORMS: Final = {
     "received": _RECEIVED,
-    "reported": f"{_GENERIC}",
+    "reported": _GENERIC,
     "urgent": _URGENT,
     "move": _MOVE,
     "delta": _DELTA,
@@ -84,7 +84,7 @@ _FORMS: Final = {
 OPENSM_HINT: Final = r"\d{6} \[[0-9A-Fa-f]+\] 0x[0-9A-Fa-f]+ -> "
 """Between stamp and text of every line of OpenSM."""
 
-FIELDS: Final = (
+_FIELDS: Final = (
     "trap",
     "title",
     "producer",
@@ -135,9 +135,9 @@ def _fields(lines: pl.DataFrame, form: str, pattern: str) -> pl.DataFrame:
     groups = lines.select(pl.col("message").str.extract_groups(pattern).alias("found")).unnest(
         "found"
     )
-    found = {name: groups[name] for name in FIELDS if name in groups.columns}
+    found = {name: groups[name] for name in _FIELDS if name in groups.columns}
     null = pl.Series([None] * lines.height, dtype=pl.String)
-    whole = lines.with_columns(**{name: found.get(name, null) for name in FIELDS})
+    whole = lines.with_columns(**{name: found.get(name, null) for name in _FIELDS})
     title = pl.col("title")
     number = pl.lit(None, pl.String)
     for pattern_of_title, trap in _TITLES.items():

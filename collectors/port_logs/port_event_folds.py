@@ -6,6 +6,7 @@ restarts moves all its ports at once.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final
 
 import polars as pl
@@ -35,10 +36,10 @@ SAME_SECONDS: Final = 1
 """Lines of several processes on one change are at most this far apart."""
 
 MIN_BURST: Final = 51
-"""So many changes of one device's ports within `BURST` are its restart. Source: Imbue's parsing of
-UFM events (more than 50 in a second)."""
+"""So many changes of one device's ports within `BURST_SECONDS` are its restart. Source: Imbue's
+parsing of UFM events (more than 50 in a second)."""
 
-BURST: Final = "1s"
+BURST_SECONDS: Final = 1
 
 STATES: Final[Mapping[str, tuple[str, str]]] = {
     "link_down": ("link", "down"),
@@ -122,8 +123,10 @@ def _with_bursts(events: pl.DataFrame) -> pl.DataFrame:
     moves = events.filter(is_move).sort("host", "time", "line")
     if moves.height < MIN_BURST:
         return events
-    second = pl.duration(seconds=1)
-    counted = moves.rolling("time", period=BURST, closed="both", group_by="host").agg(near=pl.len())
+    second = timedelta(seconds=BURST_SECONDS)
+    counted = moves.rolling("time", period=second, closed="both", group_by="host").agg(
+        near=pl.len()
+    )
     ends = counted.filter(pl.col("near") >= MIN_BURST).select("host", "time", end="time").unique()
     if ends.is_empty():
         return events
