@@ -11,8 +11,8 @@ import polars as pl
 
 from collectors.ethernet.roce_fields import TYPED, roce_fields
 from collectors.frames import conform
+from collectors.infiniband.node_names import port_device
 from collectors.infiniband.port_fields import TOP_64
-from collectors.infiniband.subnet import port_device
 from collectors.metrics.samples import MEANINGS, MEASURED, measure, samples_of
 from collectors.metrics.series import Series, label_of
 from collectors.metrics.target_labels import fill_hosts, host_label

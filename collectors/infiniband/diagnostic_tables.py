@@ -13,6 +13,7 @@ import polars as pl
 
 from collectors.frames import SAMPLES
 from collectors.identity import node_guid
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.diagnostic_ports import (
     bin_samples,
     counter_tokens,
@@ -24,9 +25,8 @@ from collectors.infiniband.diagnostic_ports import (
 )
 from collectors.infiniband.diagnostic_sections import START, Section, in_sections, read_sections
 from collectors.infiniband.link_texts import aliases_of, melted
-from collectors.infiniband.node_names import MAX_NIC_PORT, is_aggregation, nodes_of
+from collectors.infiniband.node_names import MAX_NIC_PORT, is_aggregation, nodes_of, port_device
 from collectors.infiniband.port_tokens import samples_of_tokens, whole_number
-from collectors.infiniband.subnet import cables_of, port_device
 from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions

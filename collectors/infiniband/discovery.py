@@ -11,11 +11,11 @@ from typing import Final
 
 import polars as pl
 
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
 from collectors.infiniband.link_texts import aliases_of, melted
-from collectors.infiniband.node_names import is_aggregation, nodes_of
+from collectors.infiniband.node_names import is_aggregation, nodes_of, port_device
 from collectors.infiniband.port_tokens import whole_number
-from collectors.infiniband.subnet import cables_of, port_device
 from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions

@@ -12,15 +12,9 @@ import polars as pl
 from collectors.frames import conform
 from collectors.identity import node_guid
 from collectors.infiniband.lane_rates import payload_lane_bytes
-from collectors.infiniband.node_names import nodes_of
+from collectors.infiniband.node_names import nodes_of, port_device
 from collectors.infiniband.port_fields import port_fields
-from collectors.infiniband.subnet import (
-    INFO_NAMES,
-    data_factors,
-    guid_directory,
-    port_device,
-    read_links,
-)
+from collectors.infiniband.subnet import INFO_NAMES, data_factors, guid_directory, read_links
 from collectors.metrics.run_times import EXECUTION, measured_at
 from collectors.metrics.samples import (
     MEANINGS,

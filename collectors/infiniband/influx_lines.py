@@ -12,9 +12,9 @@ from typing import Final
 import polars as pl
 
 from collectors.identity import canonical_host
+from collectors.infiniband.node_names import port_device
 from collectors.infiniband.port_counters import counter_key, port_counters
 from collectors.infiniband.port_tokens import TOKENS, samples_of_tokens
-from collectors.infiniband.subnet import port_device
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at, taken_on

@@ -13,9 +13,14 @@ import polars as pl
 
 from collectors.frames import ALIASES, EVENTS, SAMPLES, TIME, conform, schema_of
 from collectors.identity import node_guid
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
-from collectors.infiniband.node_names import is_aggregation, looks_like_switch, nodes_of
-from collectors.infiniband.subnet import cables_of, port_device
+from collectors.infiniband.node_names import (
+    is_aggregation,
+    looks_like_switch,
+    nodes_of,
+    port_device,
+)
 
 ARROW: Final = r"==\((?P<status>.*?)\)==>"
 

@@ -13,11 +13,16 @@ import polars as pl
 
 from collectors.frames import TIME, schema_of
 from collectors.identity import node_guid
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
 from collectors.infiniband.link_texts import aliases_of, melted
-from collectors.infiniband.node_names import is_aggregation, looks_like_switch, nodes_of
+from collectors.infiniband.node_names import (
+    is_aggregation,
+    looks_like_switch,
+    nodes_of,
+    port_device,
+)
 from collectors.infiniband.port_tokens import whole_number
-from collectors.infiniband.subnet import cables_of, port_device
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.error_ratios import floored

@@ -1,4 +1,4 @@
-"""Who an InfiniBand node description speaks of: a switch, or a NIC of a host.
+"""Who an InfiniBand node description speaks of (a switch, or a NIC of a host), and its ports.
 
 Descriptions are free text: `leaf-r3-02`, `MF0;leaf-r3-02:MQM9700/U1` (a managed switch and its
 chip), `gpu-r3-n07 mlx5_4` or `gpu-r3-n07 HCA-1` (a NIC), with blanks around them. Source: fixtures
@@ -61,3 +61,8 @@ def looks_like_switch(name: pl.Expr, port: pl.Expr) -> pl.Expr:
 def is_aggregation(name: pl.Expr) -> pl.Expr:
     """Return whether a description is that of a switch's in-network-reduction endpoint."""
     return name.str.contains(AGGREGATION).fill_null(value=False)
+
+
+def port_device(nic: pl.Expr, port: pl.Expr) -> pl.Expr:
+    """Return `mlx5_4/1` for a NIC's port, or the one of the two that is known alone."""
+    return pl.coalesce(pl.concat_str(nic, pl.lit("/"), port), port, nic)

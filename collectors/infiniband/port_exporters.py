@@ -12,8 +12,8 @@ import polars as pl
 
 from collectors.frames import conform
 from collectors.infiniband.exporters import infiniband_names
+from collectors.infiniband.node_names import port_device
 from collectors.infiniband.port_counters import WIDE_BITS, counter_key, port_counters
-from collectors.infiniband.subnet import port_device
 from collectors.metrics.samples import (
     MEANINGS,
     conflict_events,

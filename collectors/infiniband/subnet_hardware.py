@@ -11,8 +11,8 @@ import polars as pl
 
 from collectors.frames import EVENTS, SAMPLES, conform
 from collectors.identity import node_guid
-from collectors.infiniband.node_names import nodes_of
-from collectors.infiniband.subnet import guid_directory, port_device
+from collectors.infiniband.node_names import nodes_of, port_device
+from collectors.infiniband.subnet import guid_directory
 from collectors.infiniband.subnet_failures import spell
 from collectors.infiniband.wait_ticks import lane_tick_bytes, port_tick_bytes
 from collectors.metrics.run_times import measured_at

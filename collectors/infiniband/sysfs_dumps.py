@@ -15,9 +15,9 @@ from collectors.frames import SAMPLES, TIME
 from collectors.identity import canonical_host
 from collectors.infiniband.lane_rates import GIGABIT_BYTES, lane_count, raw_lane_bytes
 from collectors.infiniband.link_texts import melted
+from collectors.infiniband.node_names import port_device
 from collectors.infiniband.port_counters import counter_key, port_counters
 from collectors.infiniband.port_tokens import TOKENS, samples_of_tokens
-from collectors.infiniband.subnet import port_device
 from collectors.infiniband.wait_ticks import lane_tick_bytes, port_tick_bytes
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions

@@ -9,9 +9,9 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.link_texts import aliases_of
 from collectors.infiniband.node_names import MAX_NIC_PORT, looks_like_switch
-from collectors.infiniband.subnet import cables_of
 
 NOTHING: Final = r"(?i)^\s*(?:n/?a|none|null|-|0x0+|0+)?\s*$"
 """What stands where there is no far end and no reason."""

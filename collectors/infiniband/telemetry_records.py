@@ -16,8 +16,8 @@ from collectors.infiniband.node_names import (
     is_aggregation,
     looks_like_switch,
     nodes_of,
+    port_device,
 )
-from collectors.infiniband.subnet import port_device
 from collectors.infiniband.telemetry_columns import CONTEXT, telemetry_columns
 from collectors.infiniband.telemetry_links import (
     NOTHING,

@@ -11,10 +11,10 @@ import polars as pl
 
 from collectors.frames import ALIASES, EVENTS, TIME, conform
 from collectors.identity import node_guid
+from collectors.infiniband.cables import cables_of
 from collectors.infiniband.link_texts import aliases_of, lid_name
-from collectors.infiniband.node_names import looks_like_switch, nodes_of
+from collectors.infiniband.node_names import looks_like_switch, nodes_of, port_device
 from collectors.infiniband.port_counters import counter_key, port_counters
-from collectors.infiniband.subnet import cables_of, port_device
 from collectors.line_reading import LineReading
 from collectors.port_logs.opensm_texts import TRAPS, opensm_records
 from collectors.port_logs.port_event_folds import PORT_LINES, fold_port_lines
