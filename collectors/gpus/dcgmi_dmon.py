@@ -14,10 +14,10 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, conform, schema_of
-from collectors.gpus.dmon_columns import column_numbers
+from collectors.gpus.dmon_columns import column_numbers, field_columns
 from collectors.gpus.gpu_cells import measure_cells
 from collectors.gpus.gpu_streams import read_measured
-from collectors.gpus.gpu_tables import field_columns, poll_time, warnings_of
+from collectors.gpus.gpu_tables import poll_time, warnings_of
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on

@@ -6,6 +6,9 @@ Source: NVIDIA/DCGM `dcgm_fields.cpp`. Short names are not unique over all relea
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import polars as pl
+
+from collectors.frames import schema_of
 from collectors.gpus.dcgm_fields import BY_NUMBER
 from collectors.gpus.gpu_cells import CUT
 
@@ -78,6 +81,17 @@ SHORT_NAMES: Final[Mapping[str, int]] = {
 }
 """Short name of a column to DCGM's number of the field."""
 
+_NUMBERED: Final = schema_of(
+    {
+        "number": pl.Int64,
+        "signal": pl.String,
+        "factor": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+    }
+)
+"""A field by DCGM's number."""
+
 
 def column_numbers(names: Sequence[str], asked: Sequence[int]) -> list[int | None]:
     """Return the field of each column.
@@ -101,3 +115,17 @@ def _column_number(name: str) -> int | None:
     start = name.removesuffix(CUT)
     found = {number for known, number in SHORT_NAMES.items() if known.startswith(start)}
     return found.pop() if len(found) == 1 else None
+
+
+def field_columns(cells: pl.DataFrame) -> pl.DataFrame:
+    """Return the cells of known fields with signal, factor and range.
+
+    Args:
+        cells: `number` is DCGM's; cells of others are left out.
+    """
+    rows = [
+        (number, field.signal, field.scale.factor, field.scale.low, field.scale.high)
+        for number, field in BY_NUMBER.items()
+    ]
+    fields = pl.DataFrame(rows, schema=_NUMBERED, orient="row")
+    return cells.join(fields, on="number", how="inner", maintain_order="left")

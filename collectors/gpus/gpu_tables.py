@@ -1,38 +1,10 @@
-"""What the readers of printed GPU tables share: fields by number, the time of a poll, warnings."""
-
-from typing import Final
+"""What the readers of printed GPU tables share: the time of a poll, and unknown columns."""
 
 import polars as pl
 
-from collectors.frames import EVENTS, TIME, conform, schema_of
-from collectors.gpus.dcgm_fields import BY_NUMBER
+from collectors.frames import EVENTS, TIME, conform
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_at
-
-NUMBERED: Final = schema_of(
-    {
-        "number": pl.Int64,
-        "signal": pl.String,
-        "factor": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-    }
-)
-"""A field by DCGM's number."""
-
-
-def field_columns(cells: pl.DataFrame) -> pl.DataFrame:
-    """Return the cells of known fields with signal, factor and range.
-
-    Args:
-        cells: `number` is DCGM's; cells of others are left out.
-    """
-    rows = [
-        (number, field.signal, field.scale.factor, field.scale.low, field.scale.high)
-        for number, field in BY_NUMBER.items()
-    ]
-    fields = pl.DataFrame(rows, schema=NUMBERED, orient="row")
-    return cells.join(fields, on="number", how="inner", maintain_order="left")
 
 
 def poll_time(source: str, options: ReadOptions) -> pl.Expr:

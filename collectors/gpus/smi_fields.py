@@ -31,7 +31,6 @@ _ALIASES: Final[Mapping[str, str]] = {
     r"^clocks\.(sm|mem|memory|gr|graphics|video)$": r"clocks.current.\1",
     r"(?<=\.)mem$": "memory",
     r"(?<=\.)gr$": "graphics",
-    r"^clocks\.gr$": "clocks.current.graphics",
     r"^retired_pages\.single_bit_ecc\.count$": "retired_pages.sbe",
     r"^retired_pages\.double_bit\.count$": "retired_pages.dbe",
     r"^pcie\.link\.gen\.gpucurrent$": "pcie.link.gen.current",

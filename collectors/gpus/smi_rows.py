@@ -22,7 +22,6 @@ REASON: Final = schema_of({"position": pl.Int64, "reason": pl.String})
 
 NO_NAME: Final = "no column names the GPU: ask for index, uuid or pci.bus_id as well"
 
-
 _COLUMNS: Final = schema_of({"position": pl.Int64, "name": pl.String, "number": pl.Int64})
 
 _NAMED: Final = schema_of(
