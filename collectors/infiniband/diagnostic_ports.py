@@ -11,14 +11,13 @@ import polars as pl
 from collectors.frames import SAMPLES, conform
 from collectors.identity import node_guid
 from collectors.infiniband.diagnostic_sections import Section
-from collectors.infiniband.lane_rates import payload_lane_bytes, speed_bytes, width_lanes
+from collectors.infiniband.lane_rates import rate_values, speed_bytes, width_lanes
 from collectors.infiniband.link_texts import melted
 from collectors.infiniband.port_counters import counter_key, is_wide_name, port_counters
+from collectors.infiniband.port_fields import ACTIVE
 from collectors.infiniband.port_tokens import TOKENS, absent_reason, whole_number
 from collectors.texts.csv_rows import column
 from collectors.texts.error_ratios import floored, ratio_of
-
-ACTIVE: Final = 4
 
 _GUID: Final = ("nodeguid", "node_guid")
 _PORT: Final = ("portnumber", "portnum", "port_number", "port_num")
@@ -99,9 +98,7 @@ def state_samples(section: Section, rows: pl.DataFrame) -> pl.DataFrame:
     values = {
         "port_state": state,
         "port_physical_state": code("portphystate"),
-        "link_width_lanes": lanes,
-        "lane_rate_bytes_per_second": raw,
-        "port_rate_bytes_per_second": lanes * payload_lane_bytes(raw),
+        **rate_values(lanes, raw),
         "max_link_width_lanes": pl.when(active).then(width_lanes(code("linkwidthsup"))),
         "max_lane_rate_bytes_per_second": pl.when(active).then(speed_bytes(code("linkspeedsup"))),
     }

@@ -27,7 +27,7 @@ from collectors.infiniband.diagnostic_sections import START, Section, in_section
 from collectors.infiniband.link_texts import aliases_of, melted
 from collectors.infiniband.node_names import MAX_NIC_PORT, is_aggregation, nodes_of, port_device
 from collectors.infiniband.port_tokens import samples_of_tokens, whole_number
-from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.infiniband.wait_ticks import chip_of, tick_values
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at
@@ -189,12 +189,7 @@ def _named_cables(cables: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
 
 def _ticks(ports: pl.DataFrame) -> pl.DataFrame:
     """Return `SAMPLES` of how long a tick of a port's wait counter is, where the chip is known."""
-    chip = pl.coalesce("chip", "name")
-    values = {
-        "transmit_wait_tick_bytes": port_tick_bytes(chip),
-        "transmit_wait_tick_lane_bytes": lane_tick_bytes(chip),
-    }
-    return melted(ports, values)
+    return melted(ports, tick_values(pl.coalesce("chip", "name")))
 
 
 def _aliases(rows: list[tuple[Section, pl.DataFrame]], nodes: pl.DataFrame) -> pl.DataFrame:

@@ -12,11 +12,11 @@ from typing import Final
 import polars as pl
 
 from collectors.infiniband.cables import cables_of
-from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
+from collectors.infiniband.lane_rates import lane_count, rate_values, raw_lane_bytes
 from collectors.infiniband.link_texts import aliases_of, melted
 from collectors.infiniband.node_names import is_aggregation, nodes_of, port_device
 from collectors.infiniband.port_tokens import whole_number
-from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.infiniband.wait_ticks import chip_of, tick_values
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.line_stamps import stamped
@@ -140,14 +140,7 @@ def _placed(rows: pl.DataFrame) -> pl.DataFrame:
 def _samples(wired: pl.DataFrame) -> pl.DataFrame:
     """Return `SAMPLES` of width, rate and tick of connected ports."""
     lanes, raw = lane_count(pl.col("speed")), raw_lane_bytes(pl.col("speed"))
-    values = {
-        "link_width_lanes": lanes,
-        "lane_rate_bytes_per_second": raw,
-        "port_rate_bytes_per_second": lanes * payload_lane_bytes(raw),
-        "transmit_wait_tick_bytes": port_tick_bytes(pl.col("chip")),
-        "transmit_wait_tick_lane_bytes": lane_tick_bytes(pl.col("chip")),
-    }
-    return melted(wired, values)
+    return melted(wired, {**rate_values(lanes, raw), **tick_values(pl.col("chip"))})
 
 
 def _cables(wired: pl.DataFrame) -> pl.DataFrame:

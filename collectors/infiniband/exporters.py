@@ -13,7 +13,7 @@ from collectors.frames import conform
 from collectors.identity import node_guid
 from collectors.infiniband.lane_rates import payload_lane_bytes
 from collectors.infiniband.node_names import nodes_of, port_device
-from collectors.infiniband.port_fields import port_fields
+from collectors.infiniband.port_fields import ACTIVE, port_fields
 from collectors.infiniband.subnet import INFO_NAMES, data_factors, guid_directory, read_links
 from collectors.metrics.run_times import EXECUTION, measured_at
 from collectors.metrics.samples import (
@@ -26,9 +26,6 @@ from collectors.metrics.samples import (
 from collectors.metrics.series import Series, label_of
 from collectors.metrics.target_labels import fill_hosts, host_label
 from collectors.readings import Reading, reading_of
-
-ACTIVE: Final = 4
-"""The state of a port that carries traffic; in others its rate is a leftover."""
 
 MAX_RATE_RATIO: Final = 1.02
 """More bytes than this times the port's rate cannot have passed: the unit is not what it seems."""

@@ -82,6 +82,20 @@ def payload_lane_bytes(raw: pl.Expr) -> pl.Expr:
     return raw.replace_strict(table, default=None, return_dtype=pl.Float64)
 
 
+def rate_values(lanes: pl.Expr, raw: pl.Expr) -> dict[str, pl.Expr]:
+    """Return the signals of a link's width and rate, with their values.
+
+    Args:
+        lanes: How many lanes it runs on.
+        raw: The raw rate of each, in bytes per second.
+    """
+    return {
+        "link_width_lanes": lanes,
+        "lane_rate_bytes_per_second": raw,
+        "port_rate_bytes_per_second": lanes * payload_lane_bytes(raw),
+    }
+
+
 def highest_bit(mask: pl.Expr, table: dict[int, float]) -> pl.Expr:
     """Return the largest of `table`'s values whose bit is set in an integer mask; null if none."""
     return pl.max_horizontal(

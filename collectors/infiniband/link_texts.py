@@ -14,7 +14,7 @@ import polars as pl
 from collectors.frames import ALIASES, EVENTS, SAMPLES, TIME, conform, schema_of
 from collectors.identity import node_guid
 from collectors.infiniband.cables import cables_of
-from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
+from collectors.infiniband.lane_rates import lane_count, rate_values, raw_lane_bytes
 from collectors.infiniband.node_names import (
     is_aggregation,
     looks_like_switch,
@@ -106,9 +106,7 @@ def link_samples(links: pl.DataFrame) -> pl.DataFrame:
     values = {
         "port_state": _number(state, LOGICAL),
         "port_physical_state": _number(physical.str.replace_all(" ", ""), PHYSICAL),
-        "link_width_lanes": lanes,
-        "lane_rate_bytes_per_second": raw,
-        "port_rate_bytes_per_second": lanes * payload_lane_bytes(raw),
+        **rate_values(lanes, raw),
         "max_link_width_lanes": pl.when(active).then(lane_count(could)),
         "max_lane_rate_bytes_per_second": pl.when(active).then(raw_lane_bytes(could)),
     }

@@ -14,7 +14,7 @@ import polars as pl
 from collectors.frames import TIME, schema_of
 from collectors.identity import node_guid
 from collectors.infiniband.cables import cables_of
-from collectors.infiniband.lane_rates import lane_count, payload_lane_bytes, raw_lane_bytes
+from collectors.infiniband.lane_rates import lane_count, rate_values, raw_lane_bytes
 from collectors.infiniband.link_texts import aliases_of, melted
 from collectors.infiniband.node_names import (
     is_aggregation,
@@ -22,6 +22,7 @@ from collectors.infiniband.node_names import (
     nodes_of,
     port_device,
 )
+from collectors.infiniband.port_fields import ACTIVE
 from collectors.infiniband.port_tokens import whole_number
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
@@ -58,8 +59,6 @@ NAMES: Final = {
 """A table's column to ours; others are left out."""
 
 _STATES: Final = {"DOWN": 1, "DWN": 1, "INI": 2, "INIT": 2, "ARM": 3, "ACT": 4}
-
-ACTIVE: Final = 4
 
 _EMPTY: Final = r"(?i)^\s*(?:n/?a|-|0x0+)?\s*$"
 
@@ -179,9 +178,7 @@ def _samples(ports: pl.DataFrame) -> pl.DataFrame:
     raw = pl.when(active).then(raw_lane_bytes(pl.col("speed")))
     values = {
         "port_state": state,
-        "link_width_lanes": lanes,
-        "lane_rate_bytes_per_second": raw,
-        "port_rate_bytes_per_second": lanes * payload_lane_bytes(raw),
+        **rate_values(lanes, raw),
         "symbol_errors_total": whole_number(pl.col("symbol_errors")),
         "effective_errors_total": whole_number(pl.col("effective_errors")),
     }

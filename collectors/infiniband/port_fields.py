@@ -16,6 +16,9 @@ from collectors.frames import schema_of
 WORD_BYTES: Final = 4
 """Data counters count words of four bytes, whatever the number of lanes."""
 
+ACTIVE: Final = 4
+"""The state of a port that carries traffic; in others its width and rate are leftovers."""
+
 TOP_64: Final = float(2**64 - 1)
 
 

@@ -14,7 +14,7 @@ from collectors.identity import node_guid
 from collectors.infiniband.node_names import nodes_of, port_device
 from collectors.infiniband.subnet import guid_directory
 from collectors.infiniband.subnet_failures import spell
-from collectors.infiniband.wait_ticks import lane_tick_bytes, port_tick_bytes
+from collectors.infiniband.wait_ticks import tick_values
 from collectors.metrics.run_times import measured_at
 from collectors.metrics.samples import MEANINGS, measure, samples_of
 from collectors.metrics.series import Series, label_of
@@ -117,8 +117,7 @@ def _ticks(placed: pl.DataFrame, series: Series) -> pl.DataFrame:
         "host",
         device=pl.when(of_nic).then(port_device(label_of("device"), pl.lit("1"))),
         device_kind=pl.when(of_nic).then(pl.lit("nic")).otherwise(pl.lit("node")),
-        transmit_wait_tick_bytes=port_tick_bytes(chip),
-        transmit_wait_tick_lane_bytes=lane_tick_bytes(chip),
+        **tick_values(chip),
     )
     seen = series.points.select("series", "time").join(chips, on="series", maintain_order="left")
     keys = ["time", "host", "device_kind", "device"]

@@ -18,7 +18,7 @@ from collectors.infiniband.link_texts import melted
 from collectors.infiniband.node_names import port_device
 from collectors.infiniband.port_counters import counter_key, port_counters
 from collectors.infiniband.port_tokens import TOKENS, samples_of_tokens
-from collectors.infiniband.wait_ticks import lane_tick_bytes, port_tick_bytes
+from collectors.infiniband.wait_ticks import tick_values
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on
@@ -188,8 +188,7 @@ def _levels(known: pl.DataFrame) -> pl.DataFrame:
         "port_state": _of("state", number),
         "port_physical_state": _of("phys_state", number),
         "counter_lifespan_seconds": _of("lifespan", number / 1e3),
-        "transmit_wait_tick_bytes": _of("hca_type", port_tick_bytes(text)),
-        "transmit_wait_tick_lane_bytes": _of("hca_type", lane_tick_bytes(text)),
+        **{name: _of("hca_type", tick) for name, tick in tick_values(text).items()},
     }
     return pl.concat([melted(mine, states), _rates(mine)])
 

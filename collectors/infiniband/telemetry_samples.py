@@ -10,7 +10,7 @@ from collectors.frames import SAMPLES, conform
 from collectors.infiniband.diagnostic_ports import celsius
 from collectors.infiniband.link_texts import melted
 from collectors.infiniband.port_tokens import counted, whole_number
-from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.infiniband.wait_ticks import chip_of, tick_values
 from collectors.texts.error_ratios import floored
 
 
@@ -89,8 +89,4 @@ def _ticks(kept: pl.DataFrame) -> pl.DataFrame:
     number = pl.col("device_number").cast(pl.Int64, strict=False)
     chip = pl.coalesce(chip_of(number), "device_number", "name")
     once = kept.unique(["guid", "port"], keep="first", maintain_order=True)
-    values = {
-        "transmit_wait_tick_bytes": port_tick_bytes(chip),
-        "transmit_wait_tick_lane_bytes": lane_tick_bytes(chip),
-    }
-    return melted(once, values)
+    return melted(once, tick_values(chip))

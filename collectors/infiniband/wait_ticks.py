@@ -57,6 +57,14 @@ def lane_tick_bytes(chip: pl.Expr) -> pl.Expr:
     return _first(chip, [(pattern, lane) for pattern, _, lane in CHIPS])
 
 
+def tick_values(chip: pl.Expr) -> dict[str, pl.Expr]:
+    """Return the signals that tell how long a tick is, with their values; see `port_tick_bytes`."""
+    return {
+        "transmit_wait_tick_bytes": port_tick_bytes(chip),
+        "transmit_wait_tick_lane_bytes": lane_tick_bytes(chip),
+    }
+
+
 def _first(chip: pl.Expr, table: list[tuple[str, float | None]]) -> pl.Expr:
     found = [
         pl.when(chip.str.contains(f"(?i){pattern}")).then(pl.lit(size, pl.Float64))
