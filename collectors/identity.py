@@ -83,20 +83,6 @@ def gpu_device(uuid: pl.Expr, pci: pl.Expr, index: pl.Expr) -> pl.Expr:
     return pl.coalesce(good, pci_address(pci), index.cast(pl.String))
 
 
-def infiniband_port(text: str) -> str:
-    """Return the printed label of a Quantum-2 port: `33`, `17/1` and `1/17/1` are all `17/1`.
-
-    Only numbers above the cage count of nothing are changed: text in another form stays.
-    Source: UFM port numbering, N is cage (N+1)//2, side 1 if N is odd and else 2.
-    """
-    number = re.fullmatch(r"\d+", text)
-    if number:
-        value = int(text)
-        return f"{(value + 1) // 2}/{1 if value % 2 else 2}"
-    labelled = re.fullmatch(r"(?:\d+/)?(\d+/\d+)", text)
-    return labelled.group(1) if labelled else text
-
-
 def node_guid(expr: pl.Expr) -> pl.Expr:
     """Return an InfiniBand GUID as `0x` and 16 lower-case hex digits; null if it is none."""
     digits = expr.str.strip_chars().str.to_lowercase().str.extract(r"^(?:0x)?([0-9a-f]{1,16})$", 1)

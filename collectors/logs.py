@@ -26,10 +26,9 @@ from collectors.readings import (
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on
 from collectors.texts.envelope import read_lines
+from collectors.texts.text_blocks import GZIP_MAGIC
 from collectors.texts.torn_records import split_records
 from collectors.training.attempts import attempt_number
-
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 
 MAX_UNPACKED_BYTES: Final = 2**31
 """A compressed log is read up to here; more would be a bomb."""
@@ -41,7 +40,7 @@ _MIN_HOST_DIGITS: Final = 3
 
 def wants_logs(head: Head) -> float:
     """Return how sure it is that a head is a log: any text may be one, so barely."""
-    packed = head.data.startswith(_GZIP_MAGIC)
+    packed = head.data.startswith(GZIP_MAGIC)
     return 0.05 if packed or not head.is_binary else 0.0
 
 
@@ -124,7 +123,7 @@ def _placed(lines: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _unpacked(data: bytes) -> bytes:
-    if not data.startswith(_GZIP_MAGIC):
+    if not data.startswith(GZIP_MAGIC):
         return data
     stream = zlib.decompressobj(wbits=31)
     try:

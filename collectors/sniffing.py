@@ -52,10 +52,6 @@ class Head:
         """Return the lines as a column: a pattern over all of them costs what one line costs."""
         return pl.Series("line", self.lines, dtype=pl.String)
 
-    def has_line(self, pattern: str, max_lines: int | None = None) -> bool:
-        """Return whether one of the first lines holds a pattern (of Polars' kind)."""
-        return bool(self.column.head(max_lines or self.column.len()).str.contains(pattern).any())
-
     @cached_property
     def is_binary(self) -> bool:
         """Return whether the head is not text: many control bytes that no log writes."""

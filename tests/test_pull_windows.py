@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from collectors.metrics.metric_files import read_exposition
-from collectors.metrics.metric_presence import read_metric_states
+from collectors.storage.metric_presence import read_metric_states
 from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
@@ -27,7 +27,7 @@ from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 from collectors.storage.pull_ledger import Look, PullParams, asked_span, due_windows
 from collectors.storage.pull_windows import Puller, Source
-from collectors.storage.spans import Span
+from collectors.metrics.spans import Span
 from collectors.storage.store import Store
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)

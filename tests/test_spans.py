@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.storage.spans import Span, floor_to, merged, windows_of, without
+from collectors.metrics.spans import Span, floor_to, merged, windows_of, without
 
 ZERO = datetime(2026, 1, 5, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

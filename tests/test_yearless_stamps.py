@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.sniffing import ReadOptions
-from collectors.texts.yearless_stamps import YearWalk, walk_all, walk_years, yearless_times
+from collectors.texts.yearless_stamps import YearWalk, walk_years, yearless_times
 
 BERLIN = "Europe/Berlin"
 
@@ -142,10 +142,11 @@ def test_blocks(days: list[int], cuts: list[int]) -> None:
     options = ReadOptions(year=truth.dt.year()[-1])
     bounds = sorted({0, len(days), *(min(cut, len(days)) for cut in cuts)})
     blocks = [stamps[a:b] for a, b in pairwise(bounds)]
-    end, walk, parts = walk_all(blocks), YearWalk(), list[pl.Series]()
+    end, walk, parts = walk_years(stamps), YearWalk(), list[pl.Series]()
     for block in blocks:
         parts.append(yearless_times(block, options, walk, end))
         walk = walk_years(block, walk)
 
+    assert walk == end
     assert pl.concat(parts).to_list() == truth.dt.replace_time_zone("UTC").to_list()
     assert yearless_times(stamps, options).to_list() == pl.concat(parts).to_list()

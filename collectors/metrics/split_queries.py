@@ -13,7 +13,7 @@ from typing import Final
 
 from collectors.metrics.prometheus import PrometheusServer, RefusedQueryError, fetch_answer
 from collectors.metrics.prometheus_answers import Answer
-from collectors.storage.spans import Span
+from collectors.metrics.spans import Span
 
 _TOO_MUCH: Final = re.compile(r"too many samples|exceeded.*(?:limit|sample)", re.IGNORECASE)
 

@@ -19,10 +19,10 @@ from typing import BinaryIO, Final, cast
 from collectors.identity import file_rank
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_at, taken_on
+from collectors.texts.text_blocks import GZIP_MAGIC
 
 BLOCK_BYTES: Final = 2**20
 
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _DIGEST_BYTES: Final = 20
 _MIN_HOST_DIGITS: Final = 2
 
@@ -104,7 +104,7 @@ def line_cuts(path: Path, step: int) -> list[int]:
 def _length(path: Path, *, whole_lines: bool) -> int:
     """Return how many bytes a file has, unpacked, up to its last line end if that is wanted."""
     with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP_MAGIC
+        packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         size = raw.seek(0, os.SEEK_END)
         if not packed:
             return _last_line_end(raw, size) if whole_lines else size
@@ -135,7 +135,7 @@ def read_bytes(path: Path, start: int, stop: int | None) -> Iterator[bytes]:
         OSError: It cannot be read.
     """
     with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP_MAGIC
+        packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         raw.seek(0)
         stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
         left = None if stop is None else stop - start

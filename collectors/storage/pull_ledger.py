@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import polars as pl
 
 from collectors.frames import conform
-from collectors.storage.spans import Span, floor_to, merged, windows_of, without
+from collectors.metrics.spans import Span, floor_to, merged, windows_of, without
 from collectors.storage.store import Store, Wanted
 from collectors.storage.store_tables import WINDOWS
 

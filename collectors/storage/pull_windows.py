@@ -17,12 +17,13 @@ import polars as pl
 from collectors.frames import TIME
 from collectors.metric_mappers import read_series
 from collectors.metrics.metric_files import reading_of_answer
-from collectors.metrics.metric_presence import metrics_seen, remember_metrics
 from collectors.metrics.prometheus import PrometheusServer, selector
 from collectors.metrics.prometheus_answers import Answer
 from collectors.metrics.series import Series
+from collectors.metrics.spans import Span
 from collectors.metrics.split_queries import fetch_all
 from collectors.readings import Reading, join_readings, reading_of
+from collectors.storage.metric_presence import metrics_seen, remember_metrics
 from collectors.storage.pull_ledger import (
     Look,
     PullParams,
@@ -31,7 +32,6 @@ from collectors.storage.pull_ledger import (
     read_looks,
     write_look,
 )
-from collectors.storage.spans import Span
 from collectors.storage.store import Store
 
 STATE_METRICS: Final = "(?i:dcgm)_.*(?i:xid|gpu_temp).*"

@@ -5,7 +5,6 @@ Source: RFC 3164, section 4.1.2 (the stamp of BSD syslog); formats of GPU and ho
 Year). A stamp that says its year (some switches put one in front) is believed.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,14 +72,6 @@ def walk_years(stamps: pl.Series, walk: YearWalk | None = None) -> YearWalk:
         walk: Where it stood before; null at its start.
     """
     return _walked(stamps, walk or YearWalk())[1]
-
-
-def walk_all(blocks: Iterable[pl.Series]) -> YearWalk:
-    """Return where a log stands at its end, from its lines in blocks."""
-    walk = YearWalk()
-    for stamps in blocks:
-        walk = walk_years(stamps, walk)
-    return walk
 
 
 def yearless_times(
