@@ -223,23 +223,24 @@ def _age(fabric: Fabric, end: End, at: datetime) -> timedelta | None:
 
     A port that is down tells no age: its last one stands, grown by the time since.
     """
-    told = _ages(fabric, at).filter(pl.col("host") == end[0], pl.col("port") == end[1])
+    told = _ages(fabric, end[0], at).filter(pl.col("port") == end[1])
     return told["age"][0] if told.height else None
 
 
-def _ages(fabric: Fabric, at: datetime) -> pl.DataFrame:
-    """Return the age of every port's counters at a time, from the last reading up to it."""
+def _ages(fabric: Fabric, host: str, at: datetime) -> pl.DataFrame:
+    """Return how old the counters of a host's ports are at a time, by the last reading up to it."""
     age = pl.duration(microseconds=(pl.col("value") * 1e6).cast(pl.Int64))
     return (
         fabric.readings.filter(
+            pl.col("host") == host,
             pl.col("signal") == "seconds_since_clear",
             pl.col("value").is_not_null(),
             pl.col("time") <= at,
         )
         .sort("time")
-        .group_by("host", "port")
+        .group_by("port")
         .last()
-        .select("host", "port", age=age + (pl.lit(at) - pl.col("time")))
+        .select("port", age=age + (pl.lit(at) - pl.col("time")))
     )
 
 
@@ -261,7 +262,6 @@ def _agrees(
     mine, theirs = _age(fabric, near, row["end"]), _age(fabric, far, row["end"])
     if mine is None or theirs is None:
         return other > 0
-    ages = _ages(fabric, row["end"]).filter(pl.col("host") == far[0])
-    oldest: timedelta = ages["age"].max()  # type: ignore[assignment]  # the column is a duration
+    oldest: timedelta = _ages(fabric, far[0], row["end"]).select(pl.col("age").max()).item()
     close = timedelta(seconds=rules.max_age_gap_seconds)
     return (abs(mine - theirs) <= close and other > 0) or oldest - theirs > close

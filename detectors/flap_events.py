@@ -4,7 +4,7 @@ Source: fabric reference, sections 4 and 6.6. A log repeats itself (by process, 
 state), so only a change counts; a window in which somebody shut the port, and a boot, explain it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -45,27 +45,13 @@ def logged_flaps(fabric: Fabric, params: LoggedParams) -> list[Flap]:
         params: What explains a port that went down.
 
     Returns:
-        One a time that a port went down and came up again. NICs' own events are judged with the
-        runs they hurt, in `detectors.network_faults`; here they confirm.
+        One a time that a port went down; `back` is null where it did not come up again. NICs' own
+        events are judged with the runs they hurt, in `detectors.network_faults`.
     """
     return [
         _flap(down, up)
         for down, up in _outages(fabric, params)
-        if up is not None and down["device_kind"] == "switch_port"
-    ]
-
-
-def link_outages(fabric: Fabric, params: LoggedParams) -> list[Flap]:
-    """Return the switch ports that went down and did not come back, by port.
-
-    Args:
-        fabric: Events, cables and boots.
-        params: What explains a port that went down.
-    """
-    return [
-        _flap(down, None)
-        for down, up in _outages(fabric, params)
-        if up is None and down["device_kind"] == "switch_port"
+        if down["device_kind"] == "switch_port"
     ]
 
 
@@ -82,65 +68,57 @@ def _outages(
         .filter((kind != kind.shift(1).over(port)).fill_null(value=True))
     )
     rows = moves.to_dicts()
-    downs = [row for row in rows if row["kind"] == "link_down"]
-    together = _devices_down(downs, moves, params)
+    together = _devices_down(moves, params)
+    commands = fabric.events.filter(kind.is_in(_COMMANDS))
     for row, after in zip(rows, [*rows[1:], None], strict=False):
         if row["kind"] != "link_down" or (row["host"], row["time"]) in together:
             continue
-        if _explained(fabric, row, params):
+        if _explained(fabric, commands, row, params):
             continue
         same = after is not None and [after[name] for name in port] == [row[name] for name in port]
         yield row, after if same else None
 
 
-def _devices_down(
-    downs: Sequence[dict[str, Any]], moves: pl.DataFrame, params: LoggedParams
-) -> set[tuple[str, datetime]]:
+def _devices_down(moves: pl.DataFrame, params: LoggedParams) -> set[tuple[str, datetime]]:
     """Return the host and time of each way down in which most ports of the device went together."""
-    ports = dict(moves.group_by("host").agg(pl.col("device").n_unique()).iter_rows())
+    ports = moves.group_by("host").agg(ports=pl.col("device").n_unique())
     span = timedelta(seconds=params.max_together_seconds)
-    together: set[tuple[str, datetime]] = set()
-    for row in downs:
-        near = {
-            other["device"]
-            for other in downs
-            if other["host"] == row["host"] and abs(other["time"] - row["time"]) <= span
-        }
-        if len(near) >= params.min_together and 2 * len(near) > ports[row["host"]]:
-            together.add((row["host"], row["time"]))
-    return together
+    near = (
+        moves.filter(pl.col("kind") == "link_down")
+        .sort("host", "time")
+        .rolling("time", period=2 * span, offset=-span, closed="both", group_by="host")
+        .agg(near=pl.col("device").n_unique())
+        .join(ports, on="host")
+    )
+    enough = (pl.col("near") >= params.min_together) & (2 * pl.col("near") > pl.col("ports"))
+    return set(near.filter(enough).select("host", "time").rows())
 
 
-def _explained(fabric: Fabric, down: dict[str, Any], params: LoggedParams) -> bool:
+def _explained(
+    fabric: Fabric, commands: pl.DataFrame, down: dict[str, Any], params: LoggedParams
+) -> bool:
     """Return whether a command at either end, or a boot of either, explains a way down."""
     end: End = (down["host"], down["device"])
     far = far_end(fabric.ends, end)
     span = (down["time"], down["time"])
     return any(
         rebooted(fabric, one[0], span, params.rules)
-        or _is_shut(fabric.events, one, down["time"], params)
+        or _is_shut(commands, one, down["time"], params)
         for one in (end, far)
         if one
     )
 
 
-def _is_shut(events: pl.DataFrame, end: End, at: datetime, params: LoggedParams) -> bool:
-    """Return whether a port was shut by command at a time, or about to be, or just opened."""
+def _is_shut(commands: pl.DataFrame, end: End, at: datetime, params: LoggedParams) -> bool:
+    """Return whether the last command, by time, shut a port, or just opened it."""
     slack = timedelta(seconds=params.command_seconds)
-    commands = (
-        events.filter(
-            pl.col("kind").is_in(_COMMANDS),
-            pl.col("host") == end[0],
-            pl.col("device") == end[1],
-            pl.col("time") <= at + slack,
-        )
-        .sort("time")
-        .to_dicts()
+    last = commands.filter(
+        pl.col("host") == end[0], pl.col("device") == end[1], pl.col("time") <= at + slack
+    ).tail(1)
+    return any(
+        kind == "admin_down" or time >= at - slack
+        for kind, time in last.select("kind", "time").rows()
     )
-    if not commands:
-        return False
-    last = commands[-1]
-    return bool(last["kind"] == "admin_down" or last["time"] >= at - slack)
 
 
 def _flap(down: dict[str, Any], up: dict[str, Any] | None) -> Flap:

@@ -14,7 +14,7 @@ import polars as pl
 
 from detectors.fabric import Fabric
 from detectors.flap_counts import Flap, FlapRules, counted_flaps
-from detectors.flap_events import LoggedParams, link_outages, logged_flaps
+from detectors.flap_events import LoggedParams, logged_flaps
 from detectors.link_words import End, end_text, far_end, link_subject
 from detectors.verdicts import Confidence, Evidence, Verdict, verdict_frame
 
@@ -50,11 +50,9 @@ def find_flaps(fabric: Fabric, params: FlapParams) -> pl.DataFrame:
         `flap` for one that did it once, with cause `link_down` for one that stayed down. A link is
         one row, whichever ends told. Partition key: fabric.
     """
-    flaps = [
-        *logged_flaps(fabric, params.logs),
-        *counted_flaps(fabric, params.counts),
-    ]
-    outages = link_outages(fabric, params.logs)
+    logged = logged_flaps(fabric, params.logs)
+    outages = [one for one in logged if one.back is None]
+    flaps = [one for one in logged if one.back] + counted_flaps(fabric, params.counts)
     return verdict_frame(
         [
             *(_verdict(group, fabric, params) for group in _by_link(flaps, fabric)),
