@@ -17,46 +17,46 @@ SENT_POWER: Final = "tx_power_dbm"
 NO_LIGHT_DBM: Final = -39.0
 """From here down a module says that there is no light, or that it cannot measure: no level."""
 
-_AT: Final = ("host", "port", "signal", "time")
 
-
-def lane_powers(readings: pl.DataFrame) -> pl.DataFrame:
-    """Return the power of lit lanes.
+def lane_powers(readings: pl.DataFrame, signal: str, end: tuple[str, str]) -> pl.DataFrame:
+    """Return the power of a port's lit lanes.
 
     Args:
         readings: `READINGS` of ports and lanes; a null value is not measured (copper, say).
+        signal: `RECEIVED_POWER` or `SENT_POWER`.
+        end: Host and port.
 
     Returns:
-        `host`, `port`, `device` (the lane, or the port where it has but one), `signal`, `time` and
-        `value` in dBm, without filler lanes, by these columns.
+        `device` (the lane, or the port where it has but one), `time` and `value` in dBm, without
+        filler lanes, by these columns.
     """
     value = pl.col("value")
-    filler = (value == 0.0) & ((value != 0.0).any().over(_AT) | (pl.len().over(_AT) > 1))
+    filler = (value == 0.0) & ((value != 0.0).any().over("time") | (pl.len().over("time") > 1))
     return (
-        readings.filter(pl.col("signal").is_in([RECEIVED_POWER, SENT_POWER]))
-        .filter(value.is_finite(), value > NO_LIGHT_DBM)
+        readings.filter(
+            pl.col("host") == end[0],
+            pl.col("port") == end[1],
+            pl.col("signal") == signal,
+            value.is_finite(),
+            value > NO_LIGHT_DBM,
+        )
         .filter(~filler)
-        .select("host", "port", "device", "signal", "time", "value")
-        .sort("host", "port", "device", "signal", "time")
+        .select("device", "time", "value")
+        .sort("device", "time")
     )
 
 
-def port_powers(
-    powers: pl.DataFrame, signal: str, end: tuple[str, str], until: datetime
+def last_powers(
+    readings: pl.DataFrame, signal: str, end: tuple[str, str], until: datetime
 ) -> dict[str, float]:
-    """Return the last power of each lane of a port up to a time, by lane, in dBm.
+    """Return the last power of each lit lane of a port up to a time, by lane, in dBm.
 
     Args:
-        powers: As `lane_powers` gives them.
+        readings: `READINGS`.
         signal: `RECEIVED_POWER` or `SENT_POWER`.
         end: Host and port.
         until: Readings after this are left out.
     """
-    mine = powers.filter(
-        pl.col("host") == end[0],
-        pl.col("port") == end[1],
-        pl.col("signal") == signal,
-        pl.col("time") <= until,
-    )
+    mine = lane_powers(readings, signal, end).filter(pl.col("time") <= until)
     last = mine.group_by("device", maintain_order=True).agg(pl.col("value").last())
     return dict(zip(last["device"].to_list(), last["value"].to_list(), strict=True))

@@ -5,7 +5,7 @@ is told by the other lanes of the module, by its own past, and by the module at 
 is mostly of the same kind; what is low by the same three.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Final
@@ -37,11 +37,10 @@ def worn_laser(readings: pl.DataFrame, sender: _End, receiver: _End, until: date
         receiver: The other end, a yardstick for the sender's module.
         until: Readings after this are left out.
     """
-    lit = readings.filter(pl.col("signal") == BIAS, pl.col("value") > 0.0)
-    told = pl.concat([lit.select(_KEPT), lane_powers(readings).select(_KEPT)])
-    mine = told.filter(pl.col("time") <= until)
-    bias, usual_bias = _levels(mine, BIAS, sender, receiver)
-    power, usual_power = _levels(mine, SENT_POWER, sender, receiver)
+    ends = (sender, receiver)
+    bias, usual_bias = _levels([_lane_bias(readings, end) for end in ends], until, min)
+    powers = [lane_powers(readings, SENT_POWER, end) for end in ends]
+    power, usual_power = _levels(powers, until, max)
     lane = _high_lane(bias)
     if lane:
         return lane
@@ -53,18 +52,21 @@ def worn_laser(readings: pl.DataFrame, sender: _End, receiver: _End, until: date
     return None
 
 
-_KEPT: Final = ("host", "port", "device", "signal", "time", "value")
+def _lane_bias(readings: pl.DataFrame, end: _End) -> pl.DataFrame:
+    """Return the bias of a port's lanes that take any, as `lane_powers` has their power."""
+    return readings.filter(
+        pl.col("host") == end[0],
+        pl.col("port") == end[1],
+        pl.col("signal") == BIAS,
+        pl.col("value") > 0.0,
+    ).sort("device", "time")
 
 
 def _levels(
-    told: pl.DataFrame, signal: str, sender: _End, receiver: _End
+    ends: Sequence[pl.DataFrame], until: datetime, best: Callable[[list[float]], float]
 ) -> tuple[list[float], float | None]:
-    """Return the last value of each of the sender's lanes, and what is usual for it."""
-    rows = told.filter(pl.col("signal") == signal).sort("time", "device")
-    mine, theirs = (
-        rows.filter(pl.col("host") == end[0], pl.col("port") == end[1])
-        for end in (sender, receiver)
-    )
+    """Return the last value of each of the sender's lanes, and what is usual for it at best."""
+    mine, theirs = (end.filter(pl.col("time") <= until) for end in ends)
     lanes = mine.group_by("device", maintain_order=True)
     last: list[float] = lanes.agg(pl.col("value").last())["value"].to_list()
     first: list[float] = lanes.agg(pl.col("value").first())["value"].to_list()
@@ -73,9 +75,7 @@ def _levels(
     ).to_list()
     past = first if mine["time"].n_unique() > 1 and first != last else []
     usual = [median(one) for one in (past, far) if one]
-    if not usual:
-        return last, None
-    return last, min(usual) if signal == BIAS else max(usual)
+    return last, best(usual) if usual else None
 
 
 def _high_lane(bias: Sequence[float]) -> str | None:

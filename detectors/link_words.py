@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from detectors.lanes import RECEIVED_POWER, SENT_POWER, lane_powers, port_powers
+from detectors.lanes import RECEIVED_POWER, SENT_POWER, last_powers
 from detectors.lasers import worn_laser
 from detectors.verdicts import Evidence, Subject
 
@@ -108,9 +108,8 @@ def likely_part(readings: pl.DataFrame, near: End, far: End | None, until: datet
         far: The sender; null if not known.
         until: Power is read up to here.
     """
-    powers = lane_powers(readings)
-    received = port_powers(powers, RECEIVED_POWER, near, until)
-    sent = port_powers(powers, SENT_POWER, far, until) if far else {}
+    received = last_powers(readings, RECEIVED_POWER, near, until)
+    sent = last_powers(readings, SENT_POWER, far, until) if far else {}
     worn = worn_laser(readings, far, near, until) if far else None
     named = _worn_part(far, worn) or _named_part(near, far, received, sent)
     here, there = end_text(near), end_text(far) if far else "the far end"

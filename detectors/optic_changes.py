@@ -44,13 +44,8 @@ def power_changes(
         One evidence a lane, in words with the interval in which the power fell: from the refresh
         before the first new reading up to that reading.
     """
-    lane = ["host", "port", "device"]
-    powers = lane_powers(readings).filter(
-        pl.col("host") == end[0],
-        pl.col("port") == end[1],
-        pl.col("signal") == RECEIVED_POWER,
-    )
-    before = pl.col("value").shift(1).over(lane)
+    powers = lane_powers(readings, RECEIVED_POWER, end)
+    before = pl.col("value").shift(1).over("device")
     refresh = timedelta(seconds=params.refresh_seconds)
     slack = timedelta(seconds=params.max_gap_seconds)
     falls = (

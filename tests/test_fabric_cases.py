@@ -611,7 +611,8 @@ def test_lanes(powers: list[float | str | None], expected: list[float]) -> None:
         port(f"leaf-r3-02 Ethernet0/lane{lane}", "rx_power_dbm", [power])
         for lane, power in enumerate(powers, 1)
     ]
-    found = lane_powers(port_readings(pl.concat(frames)).collect())
+    readings = port_readings(pl.concat(frames)).collect()
+    found = lane_powers(readings, "rx_power_dbm", ("leaf-r3-02", "Ethernet0"))
 
     assert found["value"].to_list() == expected
 
