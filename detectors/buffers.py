@@ -70,7 +70,7 @@ def _judged(
     params: BufferParams,
 ) -> Iterable[Verdict]:
     drops, shares = (of_spell(frame, row) for frame in frames)
-    sent = _most(shares["sent"])
+    sent: float | None = shares.select(pl.col("sent").max()).item()
     by_class = drops.filter(pl.col("signal").is_in(_CLASS_DROPS), pl.col("grown") > 0).height > 0
     room = _headroom(fabric, row)
     counted = counted_evidence(drops, row_end(row), row["onset"])
@@ -83,12 +83,6 @@ def _judged(
         yield _lossy_verdict(row, counted, known=sent is not None)
     elif row["port_kind"] == "nic":
         yield _nic_verdict(row, counted)
-
-
-def _most(values: pl.Series) -> float | None:
-    """Return the largest of some shares; null where none is known."""
-    most = values.max()
-    return None if most is None else float(str(most))
 
 
 def _headroom(fabric: Fabric, row: dict[str, Any]) -> str | None:

@@ -92,11 +92,12 @@ def silent_marks(marks: pl.DataFrame, stops: Sequence[Stop]) -> tuple[Evidence, 
 
 def _marks(row: dict[str, Any], marks: pl.DataFrame) -> tuple[Evidence, ...]:
     """Return how congestion marks moved: pauses without marks point at the ECN configuration."""
-    inside = marks.filter(pl.col("bin").is_between(row["start"], row["stop"]))["rate"].median()
-    before = marks.filter(pl.col("bin") < row["start"])["rate"].median()
+    rate = pl.col("rate").median()
+    inside = marks.filter(pl.col("bin").is_between(row["start"], row["stop"])).select(rate).item()
+    before = marks.filter(pl.col("bin") < row["start"]).select(rate).item()
     if inside is None or before is None:
         return ()
-    what = f"ECN marks {float(str(before)):.3g}/s a port before, {float(str(inside)):.3g}/s during"
+    what = f"ECN marks {before:.3g}/s a port before, {inside:.3g}/s during"
     return (Evidence(source="ecn_marked_packets_total", what=what),)
 
 
@@ -201,7 +202,8 @@ def _full_egress(
         pl.col("value") > 0,
     )
     speed = speeds.group_by("host", "port").agg(speed=pl.col("value").max())
-    counted = port_growth(fabric.intervals, ("transmitted_bytes_total",), spells.bin_seconds)
+    mine = fabric.intervals.filter(pl.col("host") == switch)
+    counted = port_growth(mine, ("transmitted_bytes_total",), spells.bin_seconds)
     in_time = pl.col("bin").is_between(start, end)
     moved = counted.filter(in_time).join(speed, on=["host", "port"])
     gauged = fabric.readings.filter(

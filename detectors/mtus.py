@@ -81,7 +81,7 @@ def _paths(fabric: Fabric, params: MtuParams) -> list[Verdict]:
     if counts.height < 2:  # noqa: PLR2004 -- two sides make a difference
         return []
     seen = _path_evidence(errors)
-    first = errors["first"].min()
+    first = errors.select(pl.col("first").min()).item()
     majority = counts["mtu"][0] if 2 * counts["len"][0] > mtus.height else None
     odd = mtus if majority is None else mtus.filter(pl.col("mtu") != majority)
     words = ", ".join(f"{host} {mtu:.0f}" for host, mtu in odd.head(MAX_LISTED).rows())
@@ -94,8 +94,8 @@ def _paths(fabric: Fabric, params: MtuParams) -> list[Verdict]:
             kind="config_drift",
             level="host" if host else "job",
             subject=Subject(host=host),
-            onset=first,  # type: ignore[arg-type]  # the column is a time
-            detected=first,  # type: ignore[arg-type]  # see above
+            onset=first,
+            detected=first,
             cause="path_mtu",
             confidence="high",
             evidence=(told, *seen),

@@ -106,7 +106,7 @@ def _stop(
         counted=near,
         counted_kind=row["port_kind"],
         direction=direction,
-        share=float(bins[direction].median() or 0.0),  # type: ignore[arg-type]  # a number: bins hold one at least
+        share=bins.select(pl.col(direction).median()).item(),
         at_most=direction != "waited" and bool(bins["at_most"].all()),
         stopper=stopper,
         stopped=stopped,
