@@ -51,7 +51,8 @@ def attributes(reading: Reading) -> list[dict[str, str]]:
     """Return the attributes of the node states of a reading."""
     states = reading.events.filter(pl.col("kind") == "node_state")
     return [
-        {pair["key"]: pair["value"] for pair in pairs} for pairs in states["attributes"].to_list()
+        {pair["key"]: pair["value"] for pair in pairs or ()}
+        for pairs in states["attributes"].to_list()
     ]
 
 
@@ -95,6 +96,24 @@ def test_what_a_node_has(read: Read) -> None:
             "comment": "a b",
         },
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "unusable"),
+    [
+        pytest.param("State=DO", None, id="a torn word says nothing"),
+        pytest.param("", None, id="a record torn before its state says nothing"),
+        pytest.param("State=RESERVED", "false", id="a flag without a base is no fault"),
+        pytest.param("State=NOT_RESPONDING+NEW_FLAG", "true", id="a flag of trouble is enough"),
+        pytest.param(
+            "State=IDLE+NEW_FLAG", "false", id="a flag of a later release changes nothing"
+        ),
+    ],
+)
+def test_whether_a_node_takes_work(state: str, unusable: str | None, read: Read) -> None:
+    """A node is called well only by a word that is known."""
+    told = attributes(read(f"NodeName=hx8-002 Arch=x86_64 {state}"))
+    assert [one.get("unusable") for one in told] == [unusable]
 
 
 JOB = """JobId=88213 ArrayJobId=88200 ArrayTaskId=4 JobName=llm abl=3 State=x

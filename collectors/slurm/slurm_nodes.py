@@ -4,6 +4,7 @@ Source: formats of GPU and host streams, section 7.4; sinfo(1) (long states, suf
 scontrol(1) (`IDLE+DRAIN+NOT_RESPONDING`). A state is data: whose fault it is, is not said here.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import polars as pl
@@ -100,6 +101,15 @@ UNUSABLE_FLAGS: Final = (
 )
 """Flags of a node that takes no work, whatever its base state; `mixed-` is planned, and well."""
 
+_FLAGS: Final = frozenset(
+    {
+        *_SUFFIXES.values(),
+        *UNUSABLE_FLAGS,
+        *(word for one in _WORDS.values() for word in one.split("+")),
+    }
+).difference(_BASES)
+"""Flags that are told from the rest of a torn word."""
+
 _NOTHING: Final = ("", "N/A", "None", "NONE", "none", "Unknown", "(null)", "n/a")
 
 _BY: Final = r"(?s)^(.*?)\s*\[([^\[\]@]+)@([^\[\]@]+)\]\s*$"
@@ -138,7 +148,8 @@ def node_events(rows: pl.DataFrame, source: str, options: ReadOptions) -> pl.Dat
 
     Returns:
         Of kind node_state: `code` is the base state with its flags in order, `message` the reason,
-        `time` when that was set, else when the text was taken. Of kind boot: when each node
+        `time` when that was set, else when the text was taken; attribute `unusable` is left out
+        where no word of the state is known, as in a torn one. Of kind boot: when each node
         started, where it is told.
     """
     base, flags = node_states(pl.col("state"))
@@ -162,11 +173,21 @@ def node_events(rows: pl.DataFrame, source: str, options: ReadOptions) -> pl.Dat
         code=pl.concat_list(pl.col("base").fill_null(""), "flags")
         .list.join("+")
         .str.strip_chars("+"),
-        unusable=pl.col("base").is_in(list(UNUSABLE_BASES)).fill_null(value=False)
-        | (pl.col("flags").list.set_intersection(list(UNUSABLE_FLAGS)).list.len() > 0),
+        unusable=_unusable(),
     )
     once = timed.unique(["host", "code", "reason", "reason_at"], keep="first", maintain_order=True)
     return pl.concat([_states(once, pl.lit(taken, TIME)), _boots(once)])
+
+
+def _unusable() -> pl.Expr:
+    """Return whether a node takes no work; null where no word of its state is known."""
+    base, flags = pl.col("base"), pl.col("flags")
+    is_bad = base.is_in(list(UNUSABLE_BASES)).fill_null(value=False) | _has(flags, UNUSABLE_FLAGS)
+    return pl.when(base.is_not_null() | _has(flags, _FLAGS)).then(is_bad)
+
+
+def _has(flags: pl.Expr, wanted: Iterable[str]) -> pl.Expr:
+    return flags.list.set_intersection(sorted(wanted)).list.len() > 0
 
 
 def _states(rows: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
@@ -177,9 +198,7 @@ def _states(rows: pl.DataFrame, taken: pl.Expr) -> pl.DataFrame:
     said = {
         "base": pl.col("base"),
         "flags": pl.when(pl.col("flags").list.len() > 0).then(pl.col("flags").list.join("+")),
-        "unusable": pl.when(pl.col("code").is_not_null()).then(
-            pl.when("unusable").then(pl.lit("true")).otherwise(pl.lit("false"))
-        ),
+        "unusable": pl.col("unusable"),
         "reason_user": pl.col("reason_user"),
         "reason_time": _rfc3339(pl.col("reason_at")),
         "gpus": gpus,
