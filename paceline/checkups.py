@@ -98,6 +98,21 @@ class ClockCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GoneMetric:
+    """A metric that a source had and has no more.
+
+    Attributes:
+        source: Whose it was.
+        metric: Its name there.
+        last_seen: Time of its last sample.
+    """
+
+    source: str
+    metric: str
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
     """What the doctor says.
 
@@ -106,12 +121,14 @@ class Checkup:
         sources: By name.
         needs: In the order of `paceline.needs.NEEDS`.
         clocks: The clocks that are told, those that are off first.
+        gone: Metrics that were there once, as far as a store remembers.
     """
 
     moment: datetime | None
     sources: list[SourceCheck] = field(default_factory=list[SourceCheck])
     needs: list[NeedCheck] = field(default_factory=list[NeedCheck])
     clocks: list[ClockCheck] = field(default_factory=list[ClockCheck])
+    gone: list[GoneMetric] = field(default_factory=list[GoneMetric])
 
 
 def examine(
@@ -119,6 +136,7 @@ def examine(
     moment: datetime | None,
     params: CheckupParams,
     found: Sequence[SourceCheck] = (),
+    gone: Sequence[GoneMetric] = (),
 ) -> Checkup:
     """Return what is there, what is missing and what that blinds.
 
@@ -128,6 +146,7 @@ def examine(
         params: What counts as old or off.
         found: Checks of sources that speak for themselves, such as a server's targets; they
             replace what the reading says of a source of that name.
+        gone: What a store remembers of metrics that are no more.
     """
     own = {check.name: check for check in found}
     counted = {check.name: check for check in _sources(reading, moment, params)}
@@ -136,6 +155,7 @@ def examine(
         sources=[check for _, check in sorted((counted | own).items())],
         needs=[_need(need, reading, moment, params) for need in NEEDS],
         clocks=_clocks(reading.samples, params),
+        gone=list(gone),
     )
 
 

@@ -5,7 +5,14 @@ from itertools import groupby
 from typing import Final
 
 from detectors.verdicts import rfc3339
-from paceline.checkups import MAX_NAMED_HOSTS, Checkup, ClockCheck, NeedCheck, SourceCheck
+from paceline.checkups import (
+    MAX_NAMED_HOSTS,
+    Checkup,
+    ClockCheck,
+    GoneMetric,
+    NeedCheck,
+    SourceCheck,
+)
 
 _MARKS: Final = {
     "ok": "ok     ",
@@ -25,6 +32,10 @@ MIN_GROUPED: Final = 4
 """So many files of a folder in the same state are one line."""
 
 
+MAX_GONE: Final = 20
+"""Metrics that are gone and named; the others are counted."""
+
+
 def checkup_text(checkup: Checkup) -> str:
     """Return the checkup as plain text, with what is wrong first in each part."""
     at = f" as of {rfc3339(checkup.moment)}" if checkup.moment else ""
@@ -32,6 +43,7 @@ def checkup_text(checkup: Checkup) -> str:
         _part(f"Sources{at}", _source_lines(checkup.sources)),
         _part("What the detectors get", _need_lines(checkup.needs)),
         _part("Clocks of hosts", _clock_lines(checkup.clocks)),
+        *([_part("Metrics that are gone", _gone_lines(checkup.gone))] if checkup.gone else []),
         _summary(checkup),
     ]
     return "\n".join(parts)
@@ -116,6 +128,15 @@ def _clock_lines(clocks: Sequence[ClockCheck]) -> list[str]:
     return [*lines, f"ok      {len(clocks) - len(off)} hosts within {worst:.3f} s"]
 
 
+def _gone_lines(gone: Sequence[GoneMetric]) -> list[str]:
+    lines = [
+        f"GONE    {one.metric} of {one.source}: last seen {rfc3339(one.last_seen)}"
+        for one in gone[:MAX_GONE]
+    ]
+    more = len(gone) - MAX_GONE
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
 def _summary(checkup: Checkup) -> str:
     silent = sum(1 for one in checkup.sources if one.state == "missing")
     blind = sum(1 for one in checkup.needs if one.state == "missing")
@@ -140,6 +161,10 @@ def _age(seconds: float) -> str:
 def checkup_json(checkup: Checkup) -> dict[str, object]:
     """Return the checkup as an object of plain values; times as RFC 3339 in UTC."""
     return {
+        "gone": [
+            {"source": one.source, "metric": one.metric, "last_seen": rfc3339(one.last_seen)}
+            for one in checkup.gone
+        ],
         "moment": rfc3339(checkup.moment) if checkup.moment else None,
         "sources": [_source_json(one) for one in checkup.sources],
         "needs": [_need_json(one) for one in checkup.needs],

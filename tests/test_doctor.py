@@ -14,6 +14,7 @@ from paceline.main import app
 
 RUN = CliRunner()
 NOW = datetime(2026, 1, 5, 4, tzinfo=UTC)
+SPAN = ["--since", "2026-01-05T03:50:00", "--until", "2026-01-05T04:00:00"]
 Serve = Callable[[str], AbstractContextManager[Any]]
 
 
@@ -117,3 +118,20 @@ def test_a_store_remembers(tmp_path: Path) -> None:
     assert "OLD     SM clocks of GPUs" in output
     assert "newest 3 h old" in output
     assert "newest 60 min ahead of now" in early
+
+
+def test_a_metric_that_vanished(prometheus: Serve, tmp_path: Path) -> None:
+    """A metric that a server had while it was collected, and has no more, is named with its end."""
+    store = str(tmp_path / "store")
+    with prometheus(history()) as server:
+        RUN.invoke(
+            app,
+            ["collect", "--prometheus", server.url, "--store", store, *SPAN],
+        )
+    _, fresh = asked("--store", store, "--now", "2026-01-05T04:00:00")
+    _, later = asked("--store", store, "--now", "2026-01-05T09:00:00", "--format", "json")
+    _, text = asked("--store", store, "--now", "2026-01-05T09:00:00")
+
+    assert "GONE" not in fresh
+    assert "GONE    DCGM_FI_DEV_SM_CLOCK of prometheus" in text
+    assert {one["metric"] for one in json.loads(later)["gone"]} >= {"DCGM_FI_DEV_SM_CLOCK"}

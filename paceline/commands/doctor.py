@@ -15,13 +15,13 @@ from collectors.sniffing import ReadOptions
 from collectors.storage.store import Store, Wanted
 from collectors.storage.store_commits import NoStoreError
 from collectors.storage.store_migrations import NewerStoreError
-from paceline.checkups import Checkup, CheckupParams, SourceCheck, examine
+from paceline.checkups import Checkup, CheckupParams, GoneMetric, SourceCheck, examine
 from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
 from paceline.doctor_output import checkup_json, checkup_text
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
 from paceline.sources import NoSuchPathError, find_files, read_sources
-from paceline.stored_memory import last_known
+from paceline.stored_memory import gone_metrics, last_known
 from paceline.targets import check_server
 
 DEFAULT_MINUTES: Final = 15.0
@@ -73,11 +73,13 @@ def doctor_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
         reading, found = _server(prometheus, live, span)
         readings.append(reading)
         checks += found
+    gone: list[GoneMetric] = []
     if store is not None:
-        readings.append(_stored(store, live, span))
+        reading, gone = _stored(store, live, span)
+        readings.append(reading)
     whole = join_readings(readings)
     is_live = now is not None or prometheus is not None or store is not None
-    checkup = examine(whole, live if is_live else None, params, checks)
+    checkup = examine(whole, live if is_live else None, params, checks, gone)
     _print(checkup, output)
     if not any(check.state != "missing" for check in checkup.sources):
         raise typer.Exit(1)
@@ -119,11 +121,12 @@ def _server(url: str, live: datetime, span: timedelta) -> tuple[Reading, list[So
         return Reading(), [check]
 
 
-def _stored(root: str, live: datetime, span: timedelta) -> Reading:
-    """Return what a store has of the span, and the last that it knows of all else."""
+def _stored(root: str, live: datetime, span: timedelta) -> tuple[Reading, list[GoneMetric]]:
+    """Return what a store has of the span, the last that it knew before it, and what is gone."""
     try:
         store = Store.open_at(root)
     except (NoStoreError, NewerStoreError) as error:
         raise refused(str(error), code=1) from error
     recent = store.read_all(Wanted(since=live - span))
-    return join_readings([recent, last_known(store, live - span)])
+    known = join_readings([recent, last_known(store, live - span)])
+    return known, gone_metrics(store, live - span)
