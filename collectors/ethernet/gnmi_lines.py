@@ -2,8 +2,7 @@
 
 `ifcnt,name=Ethernet12/1,source=leaf-r3-02,path=/interfaces/interface/state/counters in_octets=5i
 1764...`: the measurement is the subscription, the tags are the keys, the fields leaves with `_`.
-`host` is the machine that collects. Source: influxdata/telegraf `plugins/inputs/gnmi`, InfluxDB
-line protocol reference.
+`host` is the machine that collects. Source: influxdata/telegraf `plugins/inputs/gnmi`.
 """
 
 from pathlib import Path
@@ -12,16 +11,11 @@ from typing import Final
 import polars as pl
 
 from collectors.ethernet.gnmi_leaves import LEAF_NAMES, LEAVES, samples_of_leaves
-from collectors.frames import TIME
 from collectors.identity import canonical_host
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.line_protocol import PROTOCOL_LINE, protocol_fields, tag_of
 from collectors.texts.plain_lines import account, plain_lines
-
-_LINE: Final = (
-    r"^(?:> )?(?P<measurement>(?:\\.|[^\s,\\])+)(?P<tags>(?:,[^\s,=]+=(?:\\.|[^\s,\\])+)+) "
-    r"(?P<fields>[^\s=]+=.*?)(?: (?P<stamp>\d+))?$"
-)
 
 _LEAF: Final = "|".join(name.replace("-", "_") for name in LEAF_NAMES)
 _WANTED: Final = (
@@ -29,8 +23,6 @@ _WANTED: Final = (
 )
 
 _JUDGED_LINES: Final = 200
-
-_FIELD: Final = r'([^,\s=]+)=("(?:\\.|[^"\\])*"|[^,\s]+)'
 
 _PORT_TAGS: Final = ("interface_name", "interface_id", "component_name", "name")
 
@@ -56,44 +48,24 @@ def read_gnmi_lines(path: Path, source: str, _options: ReadOptions) -> Reading:
         OSError: The file cannot be read.
     """
     lines = plain_lines(path.read_bytes())
-    parts = pl.col("text").str.strip_chars().str.extract_groups(_LINE).struct
-    found = lines.with_columns(parts.field("tags", "fields", "stamp")).drop_nulls("fields")
-    leaves = (
-        found.with_columns(
-            time=(pl.col("stamp").cast(pl.Int64, strict=False) // 1000).cast(TIME),
-            host=canonical_host(_tag("source")),
-            port=pl.coalesce(_tag(name) for name in _PORT_TAGS),
-            queue=pl.coalesce(_tag("queue_name"), _tag("queue")),
-            channel=pl.coalesce(_tag("channel_index"), _tag("index")),
-            above=_tag("path"),
-            pair=pl.col("fields").str.extract_all(_FIELD),
-        )
-        .explode("pair", empty_as_null=True)
-        .with_columns(leaf=pl.col("pair").str.extract(_FIELD, 1), text=_value())
-        .with_columns(path=_path())
+    leaves = protocol_fields(lines).with_columns(
+        host=canonical_host(tag_of("source")),
+        port=pl.coalesce(tag_of(name) for name in _PORT_TAGS),
+        queue=pl.coalesce(tag_of("queue_name"), tag_of("queue")),
+        channel=pl.coalesce(tag_of("channel_index"), tag_of("index")),
+        path=_path(),
+        text="value",
     )
     samples, used = samples_of_leaves(leaves.select(LEAVES.names()))
-    reason = pl.when(pl.col("text").str.contains(_LINE)).then(pl.lit("no leaf that is read"))
+    is_line = pl.col("text").str.strip_chars().str.contains(PROTOCOL_LINE)
+    reason = pl.when(is_line).then(pl.lit("no leaf that is read"))
     told = lines.select("position", "text", reason=reason)
     return account(told, used, source, samples=samples)
 
 
-def _tag(name: str) -> pl.Expr:
-    """Return the value of a tag, its escapes undone; null without it."""
-    text = pl.col("tags").str.extract(rf",{name}=((?:\\.|[^\s,\\])+)", 1)
-    return text.str.replace_all(r"\\(.)", "${1}")
-
-
-def _value() -> pl.Expr:
-    """Return the value of a field without its type: `5i`, `5u`, `"UP"`."""
-    text = pl.col("pair").str.extract(_FIELD, 2)
-    quoted = text.str.extract(r'^"(.*)"$', 1)
-    return quoted.fill_null(text.str.replace(r"^(-?\d+)[iu]$", "${1}"))
-
-
 def _path() -> pl.Expr:
     """Return the path of a leaf with dashes, from its tag `path` and the field's name."""
-    whole = pl.concat_str("above", "leaf", separator="/", ignore_nulls=True)
+    whole = pl.concat_str(tag_of("path"), "field", separator="/", ignore_nulls=True)
     plain = whole.str.replace_all(r"\[[^\]]*\]", "").str.replace_all(
         r"(^|/)[A-Za-z][\w.-]*:", "${1}"
     )

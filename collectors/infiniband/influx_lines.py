@@ -2,7 +2,7 @@
 
 `infiniband,device=mlx5_4,port=1,host=gpu-r3-n07 port_xmit_data=1203344i,symbol_error=0i 1764...`:
 the kernel's names and words. Hardware counters come as a second line of the same port. Source:
-influxdata/telegraf `plugins/inputs/infiniband`, InfluxDB line protocol reference.
+influxdata/telegraf `plugins/inputs/infiniband`.
 """
 
 import re
@@ -18,21 +18,17 @@ from collectors.infiniband.port_tokens import TOKENS, samples_of_tokens
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at, taken_on
+from collectors.texts.line_protocol import PROTOCOL_LINE, protocol_fields, tag_of
 from collectors.texts.plain_lines import account, judged_lines, plain_lines
-from collectors.texts.stamps import epoch_time
 
-_PART: Final = r"[^\s,=]+=(?:\\.|[^\s,\\])+"
-_LINE: Final = (
-    rf"^(?:> )?(?P<measurement>infiniband)(?P<tags>(?:,{_PART})*) "
-    r"(?P<fields>[^\s=]+=\S+)(?: (?P<stamp>-?\d+))?$"
-)
-_OTHER: Final = rf"^(?:> )?[A-Za-z_][\w.\-]*(?:,{_PART})* [^\s=]+=\S+(?: -?\d+)?$"
+_OURS: Final = r"^(?:> )?infiniband[, ]"
 _TRAFFIC: Final = r"data|packets|pkts"
 
 
 def wants_influx_lines(head: Head) -> float:
     """Return how sure it is that a file holds InfiniBand counters in line protocol."""
-    return 0.93 if any(re.match(_LINE, line.strip()) for line in judged_lines(head)) else 0.0
+    ours = (line.strip() for line in judged_lines(head) if re.match(_OURS, line.strip()))
+    return 0.93 if any(re.match(PROTOCOL_LINE, line) for line in ours) else 0.0
 
 
 def read_influx_lines(path: Path, source: str, options: ReadOptions) -> Reading:
@@ -50,7 +46,7 @@ def read_influx_lines(path: Path, source: str, options: ReadOptions) -> Reading:
     tokens = _tokens(lines, source, options)
     counters = pl.col("key").is_in(port_counters()["key"].implode())
     known = tokens.with_columns(key=counter_key(pl.col("name"))).filter(counters)
-    is_other = pl.col("text").str.strip_chars().str.contains(_OTHER)
+    is_other = pl.col("text").str.strip_chars().str.contains(PROTOCOL_LINE)
     reason = pl.when(is_other).then(pl.lit("another measurement, or no known counter"))
     return account(
         lines.select("position", "text", reason=reason),
@@ -62,28 +58,16 @@ def read_influx_lines(path: Path, source: str, options: ReadOptions) -> Reading:
 
 def _tokens(lines: pl.DataFrame, source: str, options: ReadOptions) -> pl.DataFrame:
     """Return `TOKENS` of the fields of all lines."""
-    parts = pl.col("text").str.strip_chars().str.extract_groups(_LINE).struct
     taken = pl.lit(taken_at(source, options), pl.Datetime("us", "UTC"))
     own = pl.lit(taken_on(source, options), pl.String)
-
-    def tag(name: str) -> pl.Expr:
-        plain = pl.col("tags").str.extract(rf",{name}=((?:\\.|[^\s,\\])+)", 1)
-        return plain.str.replace_all(r"\\(.)", "${1}")
-
-    found = lines.with_columns(parts.field("tags", "fields", "stamp")).drop_nulls("fields")
-    each = (
-        found.with_columns(pair=pl.col("fields").str.split(","))
-        .explode("pair", empty_as_null=True)
-        .drop_nulls("pair")
-    )
-    name = pl.col("pair").str.extract(r"^([^=]+)=", 1)
+    each = protocol_fields(lines).filter(pl.col("measurement") == "infiniband")
     return each.with_columns(
-        time=pl.coalesce(epoch_time(pl.col("stamp").cast(pl.Float64, strict=False)), taken),
-        host=pl.coalesce(canonical_host(tag("host")), own),
+        time=pl.coalesce("time", taken),
+        host=pl.coalesce(canonical_host(tag_of("host")), own),
         device_kind=pl.lit("nic"),
-        device=port_device(tag("device"), tag("port").fill_null("1")),
-        name=name,
-        text=pl.col("pair").str.extract(r"=(.*)$", 1).str.replace(r"^(\d+)[iu]$", "${1}"),
-        wide=name.str.contains(_TRAFFIC),
+        device=port_device(tag_of("device"), tag_of("port").fill_null("1")),
+        name="field",
+        text="value",
+        wide=pl.col("field").str.contains(_TRAFFIC),
         reason=pl.lit(None, pl.String),
     ).select(TOKENS.names())
