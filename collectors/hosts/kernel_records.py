@@ -84,6 +84,8 @@ def records(lines: pl.DataFrame, columns: Mapping[str, pl.Expr]) -> pl.DataFrame
     Returns:
         `RECORDS` in the same order.
     """
+    if lines.is_empty():  # most shapes of a log are not there, and there are two dozen of them
+        return RECORDS.to_frame()
     usual: dict[str, pl.Expr] = {
         "end_position": pl.col("position"),
         "end_uptime": pl.col("uptime"),
