@@ -129,13 +129,14 @@ last began anew and when its state last changed. The two without `uptime` are se
 epoch. A change of either means that all counters of the port began anew.
 `ecn_selected_packets_total` were chosen for marking, marked or not."""
 
-_LIMITS: Final = (
+LIMITED: Final = (
     ("rx_power", "dbm"),
     ("tx_power", "dbm"),
     ("bias", "amperes"),
     ("module_temperature", "celsius"),
     ("module_supply", "volts"),
 )
+"""What a module has limits of, and its unit."""
 
 OPTIC_SIGNALS: Final = signal_table(
     Signal("rx_power_dbm", "gauge", -1),
@@ -145,7 +146,7 @@ OPTIC_SIGNALS: Final = signal_table(
     Signal("module_supply_volts", "gauge", 0),
     *(
         Signal(f"{name}_{side}_{level}_{unit}", "state", 0)
-        for name, unit in _LIMITS
+        for name, unit in LIMITED
         for side in ("low", "high")
         for level in ("alarm", "warning")
     ),

@@ -5,6 +5,8 @@ Source: Mellanox/mstflint, `mlxlink/modules` (titles, field names, status opcode
 
 from typing import Final
 
+from collectors.link_signals import LIMITED
+
 SECTIONS: Final = (
     "Operational Info",
     "Supported Info",
@@ -43,13 +45,7 @@ MLXLINK_FIELDS: Final = (
 
 THRESHOLDS: Final = tuple(
     (f"{name}_{unit}", f"{name}_low_alarm_{unit}", f"{name}_high_alarm_{unit}")
-    for name, unit in (
-        ("module_temperature", "celsius"),
-        ("module_supply", "volts"),
-        ("bias", "amperes"),
-        ("rx_power", "dbm"),
-        ("tx_power", "dbm"),
-    )
+    for name, unit in LIMITED
 )
 """Signal, and those of the limits in brackets behind it."""
 
