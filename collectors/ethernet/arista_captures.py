@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.ethernet.arista_fields import PHY, PHY_CHANGES, TABLE
+from collectors.ethernet.arista_fields import PHY, PHY_CHANGES, TABLE, long_name
 from collectors.ethernet.port_values import PORT_VALUES, counter_width, samples_of_values
 from collectors.frames import conform
 from collectors.readings import Reading
@@ -89,13 +89,6 @@ def _time(time_zone: str) -> pl.Expr:
 _VALUES: Final = ("position", "time", "host", "device", "signal", "text", "factor")
 
 
-def _long(port: pl.Expr) -> pl.Expr:
-    """Return the long name of an interface, which EOS shortens in its tables."""
-    for short, long in (("Et", "Ethernet"), ("Po", "Port-Channel"), ("Ma", "Management")):
-        port = port.str.replace(rf"^{short}(\d)", f"{long}${{1}}")
-    return port
-
-
 def _tables(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     """Return the cells of tables as printed values, and the positions read."""
     text = pl.col("text")
@@ -112,7 +105,7 @@ def _tables(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
     )
     cells = (
         rows.with_columns(
-            device=_long(pl.col("words").list.first()),
+            device=long_name(pl.col("words").list.first()),
             name=pl.col("header").list.slice(1),
             text=pl.col("words").list.slice(1),
         )

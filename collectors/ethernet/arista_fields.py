@@ -6,6 +6,8 @@ the last clear or boot and 64 bits wide. `frameTooLongs` and giants are longer t
 
 from typing import Final
 
+import polars as pl
+
 ERRORS: Final = {
     "inErrors": "receive_errors_total",
     "outErrors": "transmit_errors_total",
@@ -85,3 +87,12 @@ PHY_CHANGES: Final = {
 
 INTERFACE: Final = r"^(?:Et|Ethernet|Ma|Management|Po|Port-Channel)\d[\d/]*$"
 """EOS shortens `Ethernet12/1` to `Et12/1` in its tables."""
+
+_SHORT: Final = (("Et", "Ethernet"), ("Po", "Port-Channel"), ("Ma", "Management"))
+
+
+def long_name(port: pl.Expr) -> pl.Expr:
+    """Return the long name of an interface, which EOS shortens in its tables."""
+    for short, long in _SHORT:
+        port = port.str.replace(rf"^{short}(\d[\d/]*)$", f"{long}${{1}}")
+    return port

@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.ethernet.arista_fields import long_name
 from collectors.ethernet.neighbours import NEIGHBOURS
 from collectors.frames import conform
 from collectors.texts.ruled_tables import table_cells, table_rows
@@ -130,9 +131,7 @@ def read_lldp_tables(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         .pivot("field", index=["position", "header"], values="cell", aggregate_function="first")
         .join(rows.select("position", *_PLACE, "names"), on="position", maintain_order="left")
     )
-    found = conform(wide.lazy(), NEIGHBOURS).with_columns(
-        pl.col("port").str.replace(r"^Et(\d[\d/]*)$", "Ethernet${1}")
-    )
+    found = conform(wide.lazy(), NEIGHBOURS).with_columns(long_name(pl.col("port")))
     heads = pl.concat([rows["header"], rows["header"] + 1])
     notes = lines.filter(pl.col("text").str.contains(_TABLE_NOTES))["position"]
     return found.collect(), pl.concat([wide["position"], heads, notes]).unique()
