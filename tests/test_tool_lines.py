@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
+from collectors.ethernet.arista_fields import long_name
 from collectors.infiniband.lane_rates import (
     lane_count,
     payload_lane_bytes,
@@ -14,6 +15,8 @@ from collectors.infiniband.lane_rates import (
 from collectors.infiniband.node_names import is_aggregation, looks_like_switch, nodes_of
 from collectors.infiniband.port_tokens import absent_reason, whole_number
 from collectors.infiniband.wait_ticks import chip_of, lane_tick_bytes, port_tick_bytes
+from collectors.sniffing import ReadOptions
+from collectors.texts.captures import captured
 from collectors.texts.csv_rows import csv_fields, fits
 from collectors.texts.error_ratios import floor_reason, ratio_of
 from collectors.texts.line_stamps import stamp_of
@@ -61,6 +64,37 @@ NOON = datetime(2026, 1, 5, 12, 0, 0, tzinfo=UTC)
 def test_stamps(text: str, time: datetime | None) -> None:
     """A line that is nothing but a stamp is a time."""
     assert one(stamp_of(pl.col("text"), "Europe/Berlin"), text=text) == time
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        pytest.param("Mon 05 Jan 2026 12:00:00 PM UTC", id="a locale that has the day first"),
+        pytest.param("Mon, 05 Jan 2026 07:00:00 -0500", id="an offset is believed"),
+        pytest.param("Mon, 05 Jan 2026 12:00:00 +0000", id="an offset of nothing is UTC"),
+        pytest.param("Mon 05 Jan 2026 13:00:00 CET", id="a zone's name is the reader's to know"),
+    ],
+)
+def test_day_first(stamp: str) -> None:
+    """What `date` prints in other locales is a time as well."""
+    options = ReadOptions(time_zone="Europe/Berlin")
+    lines = captured(f"{stamp}\nNIC statistics:\n".encode(), "capture.txt", options)
+
+    assert set(lines["time"]) == {NOON}
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        pytest.param("Et12/1", "Ethernet12/1", id="a port"),
+        pytest.param("Ma1", "Management1", id="the port of management"),
+        pytest.param("Ethernet12", "Ethernet12", id="a long name"),
+        pytest.param("Eth1/1", "Eth1/1", id="another maker's short name"),
+    ],
+)
+def test_long_names(short: str, long: str) -> None:
+    """EOS shortens the names of its ports in tables, those of neighbours and of counters."""
+    assert one(long_name(pl.col("text")), text=short) == long
 
 
 @pytest.mark.parametrize(

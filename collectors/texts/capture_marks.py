@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.taken import NO_HOST
-from collectors.texts.line_stamps import stamp_of
+from collectors.texts.line_stamps import date_time, stamp_of
 from collectors.texts.stamps import epoch_time, iso_time
 
 COMMANDS: Final = (
@@ -150,17 +150,7 @@ def _stamp(time_zone: str) -> pl.Expr:
 
 def _day_first(text: pl.Expr, time_zone: str) -> pl.Expr:
     day, month, year, clock, half, zone = (text.str.extract(_DAY_FIRST, at) for at in range(1, 7))
-    words = pl.concat_str(
-        [year, month, day.str.pad_start(2, "0"), clock, half.fill_null("")], separator=" "
-    )
-    whole = pl.coalesce(
-        words.str.to_datetime("%Y %b %d %H:%M:%S ", time_unit="us", strict=False),
-        words.str.to_datetime("%Y %b %d %I:%M:%S %p", time_unit="us", strict=False),
-    )
-    local = whole.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    is_zulu = zone.is_in(["UTC", "GMT", "+0000"])
-    zulu = whole.dt.replace_time_zone("UTC")
-    return pl.when(is_zulu).then(zulu).otherwise(local.dt.convert_time_zone("UTC"))
+    return date_time((year, month, day), (clock, half, zone), time_zone)
 
 
 def file_device(source: str) -> str | None:

@@ -36,13 +36,13 @@ def iso_time(text: pl.Expr, time_zone: str) -> pl.Expr:
     )
     micros = fraction.fill_null("0").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64)
     exact = whole + pl.duration(microseconds=micros)
-    shift = _offset_minutes(zone)
+    shift = offset_minutes(zone)
     absolute = (exact - pl.duration(minutes=shift)).dt.replace_time_zone("UTC")
     local = exact.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
     return pl.when(shift.is_null()).then(local.dt.convert_time_zone("UTC")).otherwise(absolute)
 
 
-def _offset_minutes(zone: pl.Expr) -> pl.Expr:
+def offset_minutes(zone: pl.Expr) -> pl.Expr:
     """Return the minutes east of UTC of `Z`, `+08:00` or `-0530`; null without a zone."""
     hours = zone.str.extract(r"[+-](\d\d)").cast(pl.Int64)
     minutes = zone.str.extract(r"[+-]\d\d:?(\d\d)").cast(pl.Int64)
