@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
+from collectors.infiniband.wait_ticks import LANE_TICK_BYTES, PORT_TICK_BYTES
 from detectors.fabric import Fabric
 from detectors.growth import PORT, port_growth
 from detectors.port_readings import SPEEDS
@@ -25,12 +26,6 @@ MAX_PAUSE_BYTES: Final = 65535 * 512 / 8
 
 DEFAULT_BYTES_PER_SECOND: Final = 5e10
 """Speed of a port that nothing tells: 400 Gb/s."""
-
-WORD_TICK_BYTES: Final = 8.0
-"""A tick of adapters and of switches of 53 Gb/s lanes and faster."""
-
-LANE_TICK_BYTES: Final = 32.0
-"""A tick of older switches, for each lane."""
 
 _FAST_LANE: Final = 6e9
 _FAST_PORT: Final = 2.4e10
@@ -103,9 +98,9 @@ def _speeds(fabric: Fabric) -> pl.DataFrame:
     lane_rate, lanes = pl.col("lane_rate"), pl.col("lanes")
     by_generation = (
         pl.when(pl.col("port_kind") == "nic")
-        .then(WORD_TICK_BYTES)
+        .then(PORT_TICK_BYTES)
         .when((lane_rate >= _FAST_LANE) | (pl.col("speed") >= _FAST_PORT))
-        .then(WORD_TICK_BYTES)
+        .then(PORT_TICK_BYTES)
         .when(lane_rate < _FAST_LANE)
         .then(LANE_TICK_BYTES * lanes.fill_null(4.0))
     )

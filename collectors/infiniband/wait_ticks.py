@@ -11,7 +11,10 @@ from typing import Final
 import polars as pl
 
 PORT_TICK_BYTES: Final = 8.0
+"""A tick of adapters and of switches of 53 Gb/s lanes and faster."""
+
 LANE_TICK_BYTES: Final = 32.0
+"""A tick of older switches, for each lane."""
 
 CHIPS: Final = (
     (r"quantum|\bM?QM[89]\d{3}|\bQ3[24]00", PORT_TICK_BYTES, None),
