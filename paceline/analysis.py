@@ -155,7 +155,7 @@ def reject_reasons(rejects: pl.DataFrame) -> list[RejectReason]:
         .with_columns(example=_printable(where).str.strip_chars_end().str.slice(0, 160))
         .group_by("reason")
         .agg(
-            pl.col("count").fill_null(1).sum().alias("count"),
+            pl.col("count").fill_null(1).clip(1).sum().alias("count"),
             pl.col("source").n_unique().alias("sources"),
             pl.col("example").first(),
         )

@@ -189,10 +189,12 @@ def test_unreadable_folder(tmp_path: Path) -> None:
     """A folder in which nothing can be read is exit 1 with the reasons, never a clean bill."""
     (tmp_path / "prose.txt").write_text("nothing that a cluster says\n", encoding="utf-8")
     (tmp_path / "empty.log").write_bytes(b"")
+    (tmp_path / "blank.log").write_bytes(b"\xef\xbb\xbf\n \n\r\n")
+    (tmp_path / "torn.log.gz").write_bytes(b"\x1f\x8b")
     result = call("analyze", tmp_path)
 
     assert (result.exit_code, result.output.count("\n")) == (1, 1)
-    assert "1 x empty file, 1 x no known format" in result.output
+    assert "3 x no known format, 1 x empty file" in result.output
 
 
 def test_version() -> None:

@@ -117,7 +117,7 @@ def reject_rows(rejects: pl.DataFrame) -> pl.DataFrame:
         rejects.sort("source", "position", "text")
         .group_by("reason", maintain_order=True)
         .agg(
-            pl.col("count").fill_null(1).sum().alias("line_count"),
+            pl.col("count").fill_null(1).clip(1).sum().alias("line_count"),
             pl.col("source").n_unique().alias("source_count"),
             pl.format("{}: {}", pl.col("source"), pl.col("text")).first().alias("example"),
         )
