@@ -143,7 +143,7 @@ def cable_ends(links: pl.LazyFrame) -> pl.DataFrame:
 def _boots(samples: pl.LazyFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Return when hosts and switches booted, as they tell it or as it was logged."""
     signal, value = pl.col("signal"), pl.col("value")
-    age = pl.duration(microseconds=(value * 1e6).cast(pl.Int64))
+    age = duration_of(value)
     booted = pl.when(signal == "boot_seconds").then(_instant(value)).otherwise(pl.col("time") - age)
     told = (
         samples.filter(signal.is_in(["boot_seconds", "uptime_seconds"]), value > 0)
@@ -159,8 +159,17 @@ _BOOT_BUCKET: Final = "10s"
 """A boot told as an age differs by the delay of each reading."""
 
 
+def duration_of(seconds: pl.Expr) -> pl.Expr:
+    """Return seconds as a duration; null where no duration holds them, as infinity."""
+    return pl.duration(microseconds=_microseconds(seconds))
+
+
 def _instant(seconds: pl.Expr) -> pl.Expr:
-    return pl.from_epoch((seconds * 1e6).cast(pl.Int64), time_unit="us").cast(TIME)
+    return pl.from_epoch(_microseconds(seconds), time_unit="us").cast(TIME)
+
+
+def _microseconds(seconds: pl.Expr) -> pl.Expr:
+    return (seconds * 1e6).cast(pl.Int64, strict=False)
 
 
 def _instants(rows: pl.DataFrame) -> pl.DataFrame:
@@ -180,7 +189,7 @@ def _clears(events: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
     """Return the times at which counters were cleared, by log or by what ports tell of it."""
     cleared = events.filter(pl.col("kind") == "counters_cleared").drop_nulls(["host", "time"])
     signal, value = pl.col("signal"), pl.col("value")
-    age = pl.duration(microseconds=(value * 1e6).cast(pl.Int64))
+    age = duration_of(value)
     anew = value != value.shift(1).over("host", "port", "signal")
     began = (
         pl.when(signal == "seconds_since_clear", value >= 0)
@@ -247,7 +256,7 @@ def _rebased(intervals: pl.DataFrame, readings: pl.DataFrame) -> pl.Series:
 
     SONiC's tables count from the last clear of the user who asks; another user sees other numbers.
     """
-    age = pl.duration(microseconds=(pl.col("value") * 1e6).cast(pl.Int64))
+    age = duration_of(pl.col("value"))
     never = pl.when(pl.col("reason") == "not_cleared").then(pl.from_epoch(pl.lit(0)).cast(TIME))
     ages = (
         readings.filter(pl.col("signal") == "seconds_since_clear")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from detectors.fabric import Fabric
+from detectors.fabric import Fabric, duration_of
 from detectors.link_words import End, far_end, row_end
 
 _WEIGHTS: Final = {
@@ -229,7 +229,7 @@ def _age(fabric: Fabric, end: End, at: datetime) -> timedelta | None:
 
 def _ages(fabric: Fabric, host: str, at: datetime) -> pl.DataFrame:
     """Return how old the counters of a host's ports are at a time, by the last reading up to it."""
-    age = pl.duration(microseconds=(pl.col("value") * 1e6).cast(pl.Int64))
+    age = duration_of(pl.col("value"))
     return (
         fabric.readings.filter(
             pl.col("host") == host,

@@ -259,6 +259,15 @@ def test_cleared_counters(clear: dict[str, Any]) -> None:
     assert doubtful.select("start", "delta", "min_delta").rows() == [(at(10), None, 1.0)]
 
 
+@pytest.mark.parametrize("name", ["seconds_since_clear", "uptime_seconds", "boot_seconds"])
+@pytest.mark.parametrize("age", [float("inf"), 1e300])
+def test_an_age_beyond_all_clocks(name: str, age: float) -> None:
+    """An age or a boot that no time can hold clears nothing, and stops nothing."""
+    known = fabric(counter("n01 a", SYMBOLS, 1), gauge("n01 a", name, [age] * 21))
+
+    assert known.intervals["reset"].to_list() == [False] * 20
+
+
 def test_uptime() -> None:
     """An agent that is up for less than the last interval has begun anew."""
     up = gauge("leaf-1 1", "uptime_seconds", [9000.0, 9060.0, 30.0, 90.0])
