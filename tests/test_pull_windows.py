@@ -16,18 +16,18 @@ import polars as pl
 import pytest
 
 from collectors.metrics.metric_files import read_exposition
-from collectors.storage.metric_presence import read_metric_states
 from collectors.metrics.prometheus import (
     PrometheusServer,
     RefusedQueryError,
     UnreachablePrometheusError,
 )
+from collectors.metrics.spans import Span
 from collectors.metrics.split_queries import fetch_all
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
+from collectors.storage.metric_presence import read_metric_states
 from collectors.storage.pull_ledger import Look, PullParams, asked_span, due_windows
 from collectors.storage.pull_windows import Puller, Source
-from collectors.metrics.spans import Span
 from collectors.storage.store import Store
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)
