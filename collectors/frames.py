@@ -68,13 +68,14 @@ STEPS: Final = schema_of(
         "samples": pl.Float64,
         "skipped_steps": pl.Int32,
         "source": pl.String,
+        "position": pl.Int64,
     }
 )
 """One report of progress. `rank` is null when the line speaks for the whole job. `step_seconds` is
 per step, over the `interval_steps` steps that end at `step`. `time_kind`: single_step,
 interval_mean, window_mean, running_mean_since_start, cumulative, arrival (an unlabelled clock).
 `loss_state` tells a loss that was not printed from one that was never asked for. `tokens` and
-`samples` are per step.
+`samples` are per step. `position` is the line of the source, null where it has none.
 """
 
 OPS: Final = schema_of(
@@ -126,6 +127,36 @@ neither is ever read as the other. `state`: timed_out, failed, signalled, schedu
 completed, reported. `enqueued` and `completed` are the group's last sequence numbers on that rank;
 null is not known.
 """
+
+TRANSFERS: Final = schema_of(
+    {
+        "run": pl.String,
+        "host": pl.String,
+        "rank": pl.Int32,
+        "group": pl.String,
+        "world": pl.Int32,
+        "nodes": pl.Int32,
+        "operation": pl.String,
+        "sequence": pl.Int64,
+        "peer_rank": pl.Int32,
+        "bytes": pl.Int64,
+        "seconds": pl.Float64,
+        "algorithm_bytes_per_second": pl.Float64,
+        "bus_bytes_per_second": pl.Float64,
+        "wrong_count": pl.Int64,
+        "timing": pl.String,
+        "variant": pl.String,
+        "time": TIME,
+        "source": pl.String,
+        "position": pl.Int64,
+    }
+)
+"""One timed communication: an operation of `bytes` among `world` ranks on `nodes` hosts. A row of a
+benchmark speaks for all ranks, so `rank` is null; one of a profiler is what one rank saw, whose
+wait for the others is in `seconds`. `timing` says who measured (kernel_gpu, kernel_cpu,
+collective_cpu, wall): figures of two kinds are never compared. `variant` is what else sets rows
+apart (`in_place`, the algorithm); `wrong_count` is elements that came out wrong, null if nobody
+checked."""
 
 EVENTS: Final = schema_of(
     {

@@ -18,6 +18,7 @@ from collectors.frames import (
     REJECTS,
     SAMPLES,
     STEPS,
+    TRANSFERS,
     conform,
 )
 
@@ -32,6 +33,7 @@ FRAMES: Final[Mapping[str, pl.Schema]] = {
     "steps": STEPS,
     "ops": OPS,
     "collectives": COLLECTIVES,
+    "transfers": TRANSFERS,
     "events": EVENTS,
     "jobs": JOBS,
     "placements": PLACEMENTS,
@@ -61,6 +63,7 @@ class Reading:
         steps: `STEPS`.
         ops: `OPS`.
         collectives: `COLLECTIVES`.
+        transfers: `TRANSFERS`.
         events: `EVENTS`.
         jobs: `JOBS`.
         placements: `PLACEMENTS`.
@@ -76,6 +79,7 @@ class Reading:
     steps: pl.DataFrame = field(default_factory=lambda: _empty("steps"))
     ops: pl.DataFrame = field(default_factory=lambda: _empty("ops"))
     collectives: pl.DataFrame = field(default_factory=lambda: _empty("collectives"))
+    transfers: pl.DataFrame = field(default_factory=lambda: _empty("transfers"))
     events: pl.DataFrame = field(default_factory=lambda: _empty("events"))
     jobs: pl.DataFrame = field(default_factory=lambda: _empty("jobs"))
     placements: pl.DataFrame = field(default_factory=lambda: _empty("placements"))

@@ -99,7 +99,10 @@ def coverage_json(reading: Reading) -> dict[str, object]:
         for name, at in TIMED
         if reading.frame(name)[at].drop_nulls().len()
     }
-    rows = {name: reading.frame(name).height for name in ("samples", "steps", "ops", "collectives")}
+    rows = {
+        name: reading.frame(name).height
+        for name in ("samples", "steps", "ops", "collectives", "transfers")
+    }
     rows |= {name: reading.frame(name).height for name in ("events", "jobs", "placements", "links")}
     gaps = (
         reading.coverage.group_by("entity", "signal")
@@ -109,7 +112,7 @@ def coverage_json(reading: Reading) -> dict[str, object]:
     )
     sources = {
         source
-        for name in ("samples", "steps", "ops", "collectives", "events")
+        for name in ("samples", "steps", "ops", "collectives", "transfers", "events")
         for source in reading.frame(name)["source"].unique().to_list()
     }
     return {

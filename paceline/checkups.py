@@ -180,7 +180,16 @@ def _sources(reading: Reading, moment: datetime | None, params: CheckupParams) -
         reading.frame(name).select(
             "source", time=pl.col(clocks[name]) if name in clocks else pl.lit(None), rejected=0
         )
-        for name in ("samples", "steps", "ops", "collectives", "events", "jobs", "placements")
+        for name in (
+            "samples",
+            "steps",
+            "ops",
+            "collectives",
+            "transfers",
+            "events",
+            "jobs",
+            "placements",
+        )
     ]
     rejects = reading.rejects.select(
         "source", time=pl.lit(None), rejected=pl.col("count").fill_null(1)

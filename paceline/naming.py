@@ -15,7 +15,10 @@ import polars as pl
 
 from collectors.readings import Reading
 
-_NAMED_FRAMES: Final = ("steps", "ops", "placements", "jobs", "collectives", "events")
+_NAMED_FRAMES: Final = (
+    *("steps", "ops", "placements", "jobs"),
+    *("collectives", "transfers", "events"),
+)
 _TELLING_FRAMES: Final = ("steps", "ops", "placements", "jobs")
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 

@@ -44,7 +44,7 @@ def _read_text(analysis: Analysis) -> str:
     reading = analysis.reading
     counts = ", ".join(
         f"{reading.frame(name).height:,} {name}"
-        for name in ("steps", "samples", "ops", "collectives", "events")
+        for name in ("steps", "samples", "ops", "collectives", "transfers", "events")
         if reading.frame(name).height
     )
     rejected = [

@@ -10,6 +10,7 @@ TIMED: Final = (
     ("samples", "time"),
     ("events", "time"),
     ("collectives", "time"),
+    ("transfers", "time"),
 )
 """Frames with a clock, and the column that holds it."""
 

@@ -15,6 +15,7 @@ _CLOCKED: Final = (
     ("samples", "time", ("source", "host", "device_kind", "signal")),
     ("steps", "end_time", ("source", "rank")),
     ("collectives", "time", ("source", "rank")),
+    ("transfers", "time", ("source", "operation")),
     ("events", "time", ("source", "kind")),
 )
 """Frame, its clock, and of what the last row is kept."""

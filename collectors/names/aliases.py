@@ -28,6 +28,7 @@ _TIMES: Final = {
     "samples": "time",
     "steps": "end_time",
     "collectives": "time",
+    "transfers": "time",
     "events": "time",
     "placements": None,
     "aliases": "time",

@@ -21,6 +21,7 @@ HOSTED: Final = (
     "samples",
     "steps",
     "collectives",
+    "transfers",
     "events",
     "placements",
     "aliases",

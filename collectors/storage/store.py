@@ -73,10 +73,9 @@ class Store:
             StoreWriteError: Its disk is full, or it may not be written to.
         """
         place = Place(root=root, options=dict(options or {}))
-        if create:
-            make_tables(place)
-        elif not place.is_there(WINDOWS.name):
+        if not create and not place.is_there(WINDOWS.name):
             raise NoStoreError(f"no store at {root}; `paceline collect --store {root}` makes one")
+        make_tables(place)
         migrate_tables(place)
         return cls(place=place)
 

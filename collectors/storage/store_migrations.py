@@ -29,9 +29,10 @@ def _add_columns(table: DeltaTable, wanted: StoredTable) -> None:
 
 MIGRATIONS: Final[Mapping[tuple[str, int], Migration]] = {
     ("samples", 1): _add_columns,
+    ("steps", 1): _add_columns,
 }
 """The step from a version of a table's schema to the next. Samples of version 1 had neither `exact`
-nor `wraps_at`."""
+nor `wraps_at`, steps no `position`."""
 
 
 def make_tables(place: Place) -> None:

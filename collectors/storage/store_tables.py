@@ -24,6 +24,7 @@ _CLOCKS: Final = {
     "samples": "time",
     "steps": "end_time",
     "collectives": "time",
+    "transfers": "time",
     "events": "time",
     "links": "time",
     "aliases": "time",
@@ -50,7 +51,7 @@ _STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Frames whose rows say something that holds until the next row about the same: whose name it is.
 Such a row is worth keeping when it says something else than the last, or once a day."""
 
-_VERSIONS: Final = {"samples": 2}
+_VERSIONS: Final = {"samples": 2, "steps": 2}
 """Schema versions above 1; `collectors.storage.store_migrations` leads from each to the next."""
 
 
@@ -95,13 +96,18 @@ class StoredTable:
         return conform(rows, self.schema)
 
 
+def _said(schema: pl.Schema) -> tuple[str, ...]:
+    """Return the columns of what a row says, and not of where it stood."""
+    return tuple(n for n, t in schema.items() if not t.is_nested() and n != "position")
+
+
 def _frame_table(name: str) -> StoredTable:
     schema = FRAMES[name]
     return StoredTable(
         name=name,
         schema=schema,
         clock=_CLOCKS.get(name),
-        identity=_IDENTITIES.get(name, tuple(n for n, t in schema.items() if not t.is_nested())),
+        identity=_IDENTITIES.get(name, _said(schema)),
         subject=_STATEMENTS.get(name, ()),
         version=_VERSIONS.get(name, 1),
     )
