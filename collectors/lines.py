@@ -16,11 +16,14 @@ from collectors.port_logs.opensm_texts import OPENSM_HINT
 from collectors.port_logs.switch_logs import read_switch_logs
 from collectors.port_logs.switch_phrases import SWITCH_HINT
 from collectors.port_logs.ufm_events import UFM_HINT, read_ufm_events
+from collectors.slurm.slurm_banners import SLURM_BANNER_HINT, read_slurm_banners
+from collectors.slurm.slurm_messages import SLURM_MESSAGE_HINT, read_slurm_messages
 from collectors.texts.tool_failures import FAILURE_HINT, read_tool_failures
 from collectors.training.deepspeed import DEEPSPEED_HINT, read_deepspeed
 from collectors.training.launchers import LAUNCHER_HINT, read_launchers
 from collectors.training.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
 from collectors.training.mlperf import MLLOG_START, read_mlperf
+from collectors.training.rendezvous import RENDEZVOUS_HINT, read_rendezvous
 from collectors.training.step_lines import STEP_LINE_HINT, read_step_lines
 from collectors.training.straggler_reports import STRAGGLER_HINT, read_straggler_reports
 from collectors.training.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
@@ -44,6 +47,9 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="link monitor", hint=MONITOR_HINT, read=read_link_monitor),
     LineDialect(name="opensm", hint=OPENSM_HINT, read=read_opensm_logs),
     LineDialect(name="switch log", hint=SWITCH_HINT, read=read_switch_logs),
+    LineDialect(name="slurm message", hint=SLURM_MESSAGE_HINT, read=read_slurm_messages),
+    LineDialect(name="slurm banner", hint=SLURM_BANNER_HINT, read=read_slurm_banners),
+    LineDialect(name="rendezvous", hint=RENDEZVOUS_HINT, read=read_rendezvous),
     LineDialect(name="launcher", hint=LAUNCHER_HINT, read=read_launchers),
 )
 """In order: a dialect sees what those before it have not claimed."""

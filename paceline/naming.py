@@ -14,12 +14,12 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.readings import Reading
+from paceline.telling import join_jobs, tell_runs
 
 _NAMED_FRAMES: Final = (
     *("steps", "ops", "placements", "jobs"),
     *("collectives", "transfers", "events"),
 )
-_TELLING_FRAMES: Final = ("steps", "ops", "placements", "jobs")
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 
 
@@ -48,13 +48,14 @@ def name_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
     Returns:
         The same rows; a null attempt is 0.
     """
-    names = _names(reading, origins)
+    joined = join_jobs(reading, {name: one.root for name, one in origins.items()})
+    names = _names(joined, origins)
     table = pl.DataFrame(
         {"source": list(names), "_run": list(names.values())},
         schema={"source": pl.String, "_run": pl.String},
     )
-    named: dict[str, Any] = {name: _named(reading.frame(name), table) for name in _NAMED_FRAMES}
-    return replace(reading, **named)
+    named: dict[str, Any] = {name: _named(joined.frame(name), table) for name in _NAMED_FRAMES}
+    return replace(joined, **named)
 
 
 def _named(frame: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
@@ -68,25 +69,21 @@ def _named(frame: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
 
 def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
     """Return the name for the unnamed rows of each source."""
-    told: dict[str, set[str]] = {}
-    for name in _TELLING_FRAMES:
-        pairs = reading.frame(name).select("source", "run").drop_nulls().unique()
-        for source, run in pairs.iter_rows():
-            told.setdefault(origins[source].root, set()).add(run)
+    places = {name: (one.root, one.folder, one.stem) for name, one in origins.items()}
+    telling = tell_runs(reading, places)
     whole = _whole_jobs(reading)
     per_folder: dict[str, int] = {}
     for source in whole:
         folder = origins[source].folder
         per_folder[folder] = per_folder.get(folder, 0) + 1
     return {
-        source: _name(origin, told.get(origin.root, set()), per_folder, alone=source in whole)
+        source: telling.run_of(source, *places[source])
+        or _name(origin, per_folder, alone=source in whole)
         for source, origin in origins.items()
     }
 
 
-def _name(origin: Origin, told: set[str], per_folder: Mapping[str, int], *, alone: bool) -> str:
-    if len(told) == 1:
-        return next(iter(told))
+def _name(origin: Origin, per_folder: Mapping[str, int], *, alone: bool) -> str:
     own = re.sub(_RANK_WORDS, "", origin.stem)
     if alone and (per_folder[origin.folder] > 1 or origin.folder == "."):
         return own or origin.stem

@@ -17,6 +17,7 @@ from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from paceline.naming import Origin, name_runs
+from paceline.run_attempts import join_attempts, number_rounds
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -118,8 +119,12 @@ def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
         reading: What all readers found.
         origins: Where each `source` lies.
     """
-    named = drop_told_xids(drop_replays(resolve_devices(name_runs(reading, origins))))
+    named = drop_told_xids(drop_replays(resolve_devices(_with_runs(reading, origins))))
     return replace(named, collectives=name_groups(named.collectives))
+
+
+def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
+    return number_rounds(name_runs(join_attempts(reading), origins))
 
 
 def _read(

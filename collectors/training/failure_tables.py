@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.line_reading import printer
 from collectors.texts.stamps import iso_time
 
 _FIELD: Final = r"^\s*(time|host|rank|exitcode|error_file|traceback)\s*: ?(.*)$"
@@ -45,8 +46,11 @@ def read_failure_tables(lines: pl.DataFrame, time_zone: str) -> tuple[pl.DataFra
     marked = parts.with_columns(
         name=text.str.extract(_FIELD, 1),
         value=text.str.extract(_FIELD, 2),
-        entry=text.str.contains(_ENTRY).cum_sum(),
-        is_root=heading.forward_fill() == "Root Cause",
+        printer=printer(),
+        heading=heading,
+    ).with_columns(
+        entry=text.str.contains(_ENTRY).cum_sum().over("printer"),
+        is_root=pl.col("heading").forward_fill().over("printer") == "Root Cause",
     )
     fields = {
         name: pl.col("value").filter(pl.col("name") == name).first()
@@ -54,7 +58,7 @@ def read_failure_tables(lines: pl.DataFrame, time_zone: str) -> tuple[pl.DataFra
     }
     entries = (
         marked.filter(pl.col("name").is_not_null())
-        .group_by("entry", maintain_order=True)
+        .group_by("printer", "entry", maintain_order=True)
         .agg(pl.col("line", "position", "is_root").first(), **fields)
         .drop_nulls("exitcode")
     )

@@ -1,40 +1,24 @@
-"""Read what launchers say of their processes: exits, signals, restarts, cancelled jobs.
+"""Read what launchers say of their processes: exits, signals, restarts.
 
 Source: formats of NCCL and PyTorch-distributed logs, section 8.5, and of progress streams,
-sections 14.1 and 14.2 (torchrun's agent and failure table, srun, slurmstepd). The first failure is
-first for its agent only; -15 and -6 are what others do to a process.
+section 14.2 (torchrun's agent and failure table; mpirun). The first failure is first for its agent
+only; -15 and -6 are what others do to a process. What Slurm's tools print is read by
+`collectors.slurm.slurm_messages`.
 """
 
 from typing import Final
 
 import polars as pl
 
-from collectors.communication.c10_lines import short_time, year_of
+from collectors.communication.c10_lines import year_of
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.event_labels import event_labels
 from collectors.texts.phrases import Phrase, match_phrases
 from collectors.texts.stamps import iso_time
+from collectors.training.agent_stamps import agent_time
 from collectors.training.failure_tables import read_failure_tables
-
-_SIGNALS: Final = {
-    "Hangup": "-1",
-    "Interrupt": "-2",
-    "Quit": "-3",
-    "Illegal instruction": "-4",
-    "Aborted": "-6",
-    "Bus error": "-7",
-    "Floating point exception": "-8",
-    "Killed": "-9",
-    "Segmentation fault": "-11",
-    "Terminated": "-15",
-}
-"""Exit code of a signal by the words that srun and shells print for it."""
-
-CASCADE_CODES: Final = ("-6", "-15")
-"""Aborted by its own watchdog, or ended by its agent: a victim."""
-
-_TASKS: Final = r"srun: error: (?P<host>[^\s:]+): tasks? [\d,\-]+: "
 
 _PHRASES: Final = (
     Phrase(
@@ -42,23 +26,6 @@ _PHRASES: Final = (
         pattern=r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<device>\d+)",
         severity="error",
         device_kind="gpu",
-    ),
-    Phrase(
-        kind="process_exit",
-        pattern=rf"{_TASKS}Exited with exit code (?P<code>\d+)",
-        severity="error",
-    ),
-    Phrase(kind="process_exit", pattern=rf"{_TASKS}(?P<code>[A-Z][a-z ]+)", severity="error"),
-    Phrase(
-        kind="oom_kill",
-        pattern=r"slurmstepd: error: Detected (?P<code>\d+) oom[-_]kill event",
-        severity="critical",
-    ),
-    Phrase(
-        kind="job_cancelled",
-        pattern=r"slurmstepd: error: \*\*\* (?:STEP|JOB) \S+ ON (?P<host>\S+) CANCELLED AT \S+"
-        r"(?: DUE TO (?P<code>[A-Z ]+?))?(?: \*\*\*|,|$)",
-        severity="error",
     ),
     Phrase(
         kind="signal",
@@ -77,16 +44,34 @@ _PHRASES: Final = (
         device_kind="process",
     ),
     Phrase(
+        kind="closing",
+        pattern=r"Unable to shutdown process (?P<device>\d+) via \S+, forcefully exiting via "
+        r"(?:Signals\.)?(?P<code>SIG[A-Z]+)",
+        severity="warning",
+        device_kind="process",
+    ),
+    Phrase(
         kind="restart",
-        pattern=r"Worker group FAILED\. (?P<code>\d+/\d+) attempts left",
+        pattern=r"Worker group (?:FAILED|UNHEALTHY)\. (?P<code>\d+/\d+) attempts left",
         severity="warning",
     ),
     Phrase(
         kind="restart",
-        pattern=r"Detected (?P<code>\d+) new nodes from group_rank",
+        pattern=r"Detected (?P<code>\d+) new nodes? from group_rank",
         severity="warning",
     ),
-    Phrase(kind="rendezvous", pattern=r"^\s*restart_count=(?P<code>\d+)"),
+    Phrase(
+        kind="run_end",
+        pattern=r"worker group successfully finished|Local worker group finished \(\S*SUCCEEDED",
+        code="done",
+    ),
+    Phrase(
+        kind="store_lost",
+        pattern=r"has failed to send a keep-alive heartbeat to the rendezvous|"
+        r"Rendezvous(?:Connection|Timeout|Closed|GracefulExit)\w*Error",
+        severity="warning",
+        code="rendezvous",
+    ),
     Phrase(kind="heartbeat", pattern=r"\bPULSE: "),
     Phrase(
         kind="divergence",
@@ -95,32 +80,40 @@ _PHRASES: Final = (
     ),
     Phrase(
         kind="launcher",
-        pattern=r"^(?:srun|slurmstepd|mpirun|mpiexec|prterun): ",
+        pattern=r"^(?:mpirun|mpiexec|prterun): ",
         severity="warning",
     ),
-    Phrase(kind="launcher", pattern=r"torch[./]distributed[./](?:elastic|run|launcher)"),
+    Phrase(
+        kind="launcher",
+        pattern=r"torch[./]distributed[./](?:elastic|run|launcher)|"
+        r"Setting OMP_NUM_THREADS environment variable|(?:of|in) the rendezvous '|"
+        r"Local worker group finished|for other agents to finish",
+    ),
 )
 """What launchers print, the surest first."""
 
 LAUNCHER_HINT: Final = (
-    r"srun|slurmstepd|mpi|prterun|exitcode|signal|Signal|restart_count=|Worker group|new nodes|"
-    r"Root Cause|Rendezvous|PULSE|Invalidate trace|elastic|torch|Fatal Python|Segmentation|"
-    r"Bus error|Illegal"
+    r"mpirun: |mpiexec: |prterun: |exitcode: |signal|Fatal Python|Segmentation fault|Bus error|"
+    r"Illegal instruction|Unable to shutdown process|Worker group|worker group|new node|endezvous|"
+    r"Root Cause|PULSE: |Invalidate trace|torch[./]distributed|OMP_NUM_THREADS|other agents"
 )
 """Words one of which each phrase holds."""
 
-_PARTS: Final = (
-    r"Rendezvous complete for workers|^\s*(?:master_(?:addr|port)|group_(?:rank|world_size)|"
-    r"(?:local|role|global)_(?:ranks|world_sizes?)|event_log_handler)="
+_CONFIGURATION: Final = (
+    r"^\s*(?:entrypoint|min_nodes|max_nodes|nproc_per_node|run_id|rdzv_\w+|max_restarts|"
+    r"monitor_interval|log_dir|metrics_cfg|logs_specs|event_log_handler|numa_options|"
+    r"signals_to_handle|local_addr|role)\s+: "
 )
-"""Lines of the record whose row `restart_count` is."""
+"""Lines below `Starting elastic_operator with launch configs`."""
 
-_STAMP: Final = r"^[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)\.(?P<fraction>\d+) "
-"""The head of the agent's own log: neither year nor zone."""
+_RULE: Final = r"^\s*\*{20,}\s*$"
+
+_REASONS: Final = {"failure": r"^\d+/\d+$", "membership change": r"^\d+$"}
+"""Why an agent restarts its workers, by the form of the code."""
 
 
 def read_launchers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
-    """Return the events that torchrun, srun and their kin tell.
+    """Return the events that torchrun, mpirun and their kin tell.
 
     Args:
         lines: `LINES`.
@@ -128,39 +121,40 @@ def read_launchers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
     Returns:
         `EVENTS` of kind process_exit (code is the exit code, minus the number of a signal;
-        `device` the local rank where one is told), signal, oom_kill, job_cancelled (code is the
-        scheduler's reason, null for a user), restart, rendezvous, closing, divergence, heartbeat
-        (a sign of life that is no progress) and launcher.
+        `device` the local rank where one is told), signal, restart (attribute `reason`: failure,
+        which takes one of the agent's restarts, or membership change), store_lost, closing,
+        run_end, divergence, heartbeat (a sign of life that is no progress) and launcher.
     """
+    near = lines.filter(pl.col("text").str.contains(LAUNCHER_HINT))
     failures, table = read_failure_tables(lines, options.time_zone)
-    free = lines.filter(~pl.col("line").is_in(table.implode()))
-    stamped = _stamped(match_phrases(free, _PHRASES), year_of(lines, options), options.time_zone)
-    code = pl.col("code").str.replace(r" \(core dumped\)", "").str.strip_chars()
-    exits = stamped.with_columns(code=code.replace(_SIGNALS), message="text", count=pl.lit(1))
-    events = pl.concat([_without_twins(exits), failures], how="diagonal")
-    parts = lines.filter(pl.col("text").str.contains(_PARTS))["line"]
+    free = near.filter(~pl.col("line").is_in(table.implode()))
+    found = match_phrases(free, _PHRASES)
+    times = agent_time(found, year_of(lines, options), options.time_zone)
+    full = iso_time(pl.col("text"), options.time_zone)
+    timed = found.with_columns(times).with_columns(pl.col("time").fill_null(full))
+    events = timed.with_columns(message="text", count=pl.lit(1), attributes=_attributes())
     return LineReading(
-        reading=reading_of(events=events.sort("line", maintain_order=True)),
-        claimed=pl.concat([stamped["line"], table, parts]),
+        reading=reading_of(
+            events=pl.concat([events, failures], how="diagonal").sort("line", maintain_order=True)
+        ),
+        claimed=pl.concat([found["line"], table, _parts(lines, found)]),
     )
 
 
-def _stamped(events: pl.DataFrame, year: int | None, time_zone: str) -> pl.DataFrame:
-    """Return the events with the time of their envelope, their head, or their text."""
-    heads = events.select(pl.col("text").str.extract_groups(_STAMP)).unnest("text")
-    full = iso_time(pl.col("text"), time_zone)
-    return events.hstack(heads).with_columns(
-        time=pl.coalesce("time", full, short_time(time_zone, year)),
-    )
+def _attributes() -> pl.Expr:
+    is_restart = pl.col("kind") == "restart"
+    reason = pl.lit(None, pl.String)
+    for name, form in _REASONS.items():
+        reason = (
+            pl.when(is_restart & pl.col("code").str.contains(form))
+            .then(pl.lit(name))
+            .otherwise(reason)
+        )
+    return event_labels({"reason": reason})
 
 
-def _without_twins(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the events with a cancelled job and its cancelled step as the one thing they are."""
-    is_twin = pl.col("kind") == "job_cancelled"
-    joined = (
-        events.filter(is_twin)
-        .group_by("kind", "host", "code", "time", maintain_order=True)
-        .agg(pl.all().exclude("kind", "host", "code", "time", "count").first(), count=pl.len())
-    )
-    rest = events.filter(~is_twin)
-    return pl.concat([rest, joined.select(rest.columns).cast({"count": rest.schema["count"]})])
+def _parts(lines: pl.DataFrame, found: pl.DataFrame) -> pl.Series:
+    """Return the lines that go with what was found: a configuration, rules of stars."""
+    if not (found["kind"] == "launcher").any():
+        return lines["line"].clear()
+    return lines.filter(pl.col("text").str.contains(rf"{_CONFIGURATION}|{_RULE}"))["line"]

@@ -1,0 +1,66 @@
+"""Number the attempts of a run alike in all that speak of them: scheduler, launcher, agents.
+
+A line of a log tells that a job ended, and when, but not which of its attempts that was: the
+scheduler's accounts do. An agent counts its own restarts: all agents together give the rounds.
+"""
+
+from dataclasses import replace
+
+import polars as pl
+
+from collectors.frames import JOBS
+from collectors.readings import Reading
+from collectors.training.rounds import ROUND_FLAG, round_jobs, round_placements, rounds_of
+
+_MAX_LATE_MINUTES = 5
+"""What is told of an attempt comes no later after its end; ours."""
+
+
+def join_attempts(reading: Reading) -> Reading:
+    """Return the reading with the attempt of each job's row, where the scheduler's rows tell it.
+
+    Args:
+        reading: What all readers found. A row of `JOBS` without an attempt is of the last one of
+            its run that had begun when it starts or ends, and was not long over.
+    """
+    jobs = reading.jobs.with_row_index("_row")
+    moment = pl.coalesce("end", "start")
+    open_ = jobs.filter(pl.col("attempt").is_null(), moment.is_not_null())
+    known = jobs.filter(pl.col("attempt").is_not_null(), pl.col("start").is_not_null())
+    late = pl.duration(minutes=_MAX_LATE_MINUTES)
+    fits = (pl.col("begun") <= pl.col("moment")) & (
+        (pl.col("moment") <= pl.col("over") + late).fill_null(value=True)
+    )
+    found = (
+        open_.select("_row", "run", moment=moment)
+        .join(
+            known.select("run", found="attempt", begun="start", over="end"),
+            on="run",
+            how="inner",
+        )
+        .filter(fits)
+        .group_by("_row")
+        .agg(pl.col("found").sort_by("begun").last())
+    )
+    joined = jobs.join(found, on="_row", how="left", maintain_order="left").with_columns(
+        attempt=pl.coalesce("attempt", "found")
+    )
+    return replace(reading, jobs=joined.select(JOBS.names()))
+
+
+def number_rounds(reading: Reading) -> Reading:
+    """Return the reading with the rounds of rendezvous counted over all agents of a run.
+
+    Args:
+        reading: What all readers found, with its runs named. What each log made of its own agents
+            is replaced.
+    """
+    rounds = rounds_of(reading.events)
+    if rounds.is_empty():
+        return reading
+    placed = round_placements(rounds)
+    is_round = pl.col("flags").list.contains(ROUND_FLAG).fill_null(value=False)
+    theirs = ["run", "rank", "host", "index", "source"]
+    others = reading.placements.join(placed, on=theirs, how="anti", nulls_equal=True)
+    jobs = [reading.jobs.filter(~is_round), round_jobs(rounds)]
+    return replace(reading, jobs=pl.concat(jobs), placements=pl.concat([others, placed]))
