@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.communication.communicators import name_communicators
 from collectors.communication.flight_groups import name_groups
 from collectors.frames import COLLECTIVES, EVENTS, STEPS, require
 from detectors.belonging import placed_events
@@ -73,8 +74,9 @@ def find_hangs(
     Raises:
         SchemaError: A frame lacks a column.
     """
-    told = placed_events(events, roles).collect().lazy()
-    named = name_groups(collectives.pipe(require, COLLECTIVES).collect()).lazy()
+    told = placed_events(events, roles).collect()
+    said = name_communicators(collectives.pipe(require, COLLECTIVES).collect(), told)
+    told, named = told.lazy(), name_groups(said).lazy()
     rows = ranked(_without_late_inits(named, steps)).collect().lazy()
     progress = run_progress(steps, params.min_silence_seconds, params.min_silence_steps)
     cases = _cases(rows, told, _ranks(steps, roles, rows, told), params)

@@ -1,8 +1,10 @@
 """Read what NCCL logs: faults, network completions, the life of communicators, operations.
 
-Source: formats of NCCL logs, sections 2 to 4 (prefix by release 2.10 to 2.30, messages). The
-number in brackets is the CUDA device current on the printing thread, never a rank; the process is
-known by host and pid.
+Source: formats of NCCL logs, sections 2 to 4 (releases 2.3 to 2.30). The number in brackets is the
+CUDA device current on the printing thread, never a rank; the process is known by host and pid.
+
+A debug log is nearly all channels and operations: those are told by their first letters, taken
+apart by anchored patterns, and whatever repeats itself becomes one event with a count.
 """
 
 from typing import Final
@@ -10,40 +12,29 @@ from typing import Final
 import polars as pl
 
 from collectors.communication.nccl_addresses import read_addresses
-from collectors.communication.nccl_operations import read_operations
+from collectors.communication.nccl_channels import is_topology, read_channels
+from collectors.communication.nccl_details import with_details
+from collectors.communication.nccl_folds import count_copies, fold_repeats
+from collectors.communication.nccl_operations import OPERATION_MARK, read_operations
 from collectors.communication.nccl_phrases import FAULTS, LIFE, NETWORK, SOCKETS
-from collectors.communication.nccl_places import read_places
-from collectors.identity import canonical_host
+from collectors.communication.nccl_records import read_records
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.phrases import match_phrases
-from collectors.texts.stamps import iso_time
 
-NCCL_LINE: Final = (
-    r"(?:\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\] ?)?"
-    r"(?P<nccl_host>[A-Za-z0-9][A-Za-z0-9_.-]*):(?P<pid>\d+):(?P<thread>\d+) "
-    r"(?:\[(?P<cuda_device>-?\d+)\] )?(?:\d+\.\d+ )?(?:[A-Za-z0-9_./~:<>,-]+:\d+ )?"
-    r"(?:\([A-Za-z0-9_:~<>]+\) )?(?:NCCL (?P<level>INFO|WARN|TRACE|CALL|ABORT)|INFO|WARN)"
-    r"(?: (?P<message>.*))?$"
-)
-"""Text before the host is a stamp in the user's own format and is passed over."""
+_TRUSTED: Final = (
+    "net_error", "link_down", "link_up", "nic_fault", "nic_note", "net_recovery", "oom",
+    "cuda_error", "config_error", "mismatch", "comm_error", "comm_retry", "stray_visitor",
+    "warning", "hint",
+)  # fmt: skip
+"""Kinds that a cut record still is: what makes them so stands before what is missing."""
 
-_VERSION: Final = r"^NCCL version \d"
-
-_LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
-"""Where 2.30 puts the place in the source, and 2.29 the communicator's rank, before a message."""
-
-_OVERRULED: Final = ("channel", "comm_start", "comm_ready", "comm_end", "net_devices", "note")
-"""Kinds that a cut record cannot be trusted to be."""
+_CUT_STATUS: Final = r"(?:error |status=)(?:[A-Z_]+\()?\d*$"
+"""A status whose last digits may be missing."""
 
 _ON_GPU: Final = ("oom", "cuda_error", "channel")
 """Kinds that happen on the printing thread's current device, or belong to it."""
-
-MAX_COPIES_APART_SECONDS: Final = 5
-"""Each process on a host prints its own copy of a device's event, within a few seconds."""
-
-_COPIED: Final = ("link_down", "link_up", "nic_fault", "nic_note")
 
 
 def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
@@ -54,70 +45,76 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         options: The zone of NCCL's own stamps.
 
     Returns:
-        `EVENTS` of the kinds in `collectors.communication.nccl_phrases`, `COLLECTIVES` of logged
-        operations, and where ranks run as far as communicators tell (see
-        `collectors.communication.nccl_places`). A line without an envelope or an own stamp has no
-        time; a message keeps NCCL's prefix. A record that another cut short says only `torn`: what
-        it does not show is not known. `count` counts the copies that the processes of one host
-        print of a device's event.
+        `EVENTS` of the kinds in `collectors.communication.nccl_phrases` and `COLLECTIVES` of
+        logged operations, whose `group` is a communicator of a process until
+        `collectors.communication.communicators` names it. A line without an envelope or an own
+        stamp has no time; a message keeps NCCL's prefix. A record that another cut short says only
+        `torn`: what it does not show is not known. What a process repeats, and the copies that
+        processes of one host print of a device's event, are one event with a `count`.
     """
-    records = _records_of(lines, options.time_zone)
+    records = read_records(lines, options.time_zone)
     if records.is_empty():
         return LineReading()
-    operations = read_operations(records)
-    enqueued = operations.filter(pl.col("state") == "scheduled").select("line")
-    events = _events_of(records.join(enqueued, on="line", how="anti"))
-    placements, aliases = read_places(records)
+    text, is_whole = pl.col("text"), ~pl.col("is_torn")
+    is_operation = is_whole & text.str.contains(OPERATION_MARK, literal=True)
+    kinds = records.select(operation=is_operation, topology=is_whole & is_topology(text))
+    operations, left = read_operations(records.filter(kinds["operation"]))
+    topology = read_channels(records.filter(kinds["topology"]))
+    rest = records.filter(~kinds["operation"] & ~kinds["topology"])
+    plain = _named(pl.concat([rest, left]) if left.height else rest)
+    events = pl.concat([topology, plain], how="diagonal_relaxed").sort("line")
     return LineReading(
-        reading=reading_of(
-            events=events, collectives=operations, placements=placements, aliases=aliases
-        ),
+        reading=reading_of(events=_finished(events, lines), collectives=operations),
         claimed=records["line"],
     )
 
 
-def _records_of(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
-    """Return NCCL's lines with process, device, level and the bare message as `text`."""
-    hits = lines.filter(pl.col("text").str.contains(f"(?:{NCCL_LINE})|{_VERSION}"))
-    groups = hits.select(pl.col("text").str.extract_groups(NCCL_LINE)).unnest("text")
-    return hits.hstack(groups).with_columns(
-        canonical_host(pl.col("nccl_host")).fill_null(pl.col("host")).alias("host"),
-        pl.col("cuda_device").cast(pl.Int32, strict=False),
-        pl.col("time").fill_null(iso_time(pl.col("stamp"), time_zone)),
-        whole=pl.col("text"),
-        text=pl.when(pl.col("nccl_host").is_null())
-        .then(pl.col("text"))
-        .otherwise(pl.col("message").fill_null("").str.replace(_LOCATION, "")),
-    )
-
-
-def _events_of(records: pl.DataFrame) -> pl.DataFrame:
-    """Return `EVENTS` with `line`, every record at least a note."""
-    addresses = read_addresses(records)
-    named = match_phrases(
-        records.join(addresses, on="line", how="anti"), (*FAULTS, *NETWORK, *SOCKETS, *LIFE)
-    )
+def _named(records: pl.DataFrame) -> pl.DataFrame:
+    """Return an event for each record; addresses, copies and repeats are put together."""
+    texts = records.select("text").unique(maintain_order=True).with_row_index("line")
+    found = match_phrases(texts, (*FAULTS, *NETWORK, *SOCKETS, *LIFE)).drop("line", "host", "rank")
     is_warning = pl.col("level").is_in(["WARN", "ABORT"]).fill_null(value=False)
-    plain = records.join(pl.concat([addresses, named], how="diagonal"), on="line", how="anti")
-    plain = plain.with_columns(
-        kind=pl.when(is_warning).then(pl.lit("warning")).otherwise(pl.lit("note")),
-        severity=pl.when(is_warning).then(pl.lit("warning")).otherwise(pl.lit("info")),
+    plain = pl.when(is_warning).then(pl.lit("warning"))
+    named = records.join(found, on="text", how="left", maintain_order="left").with_columns(
+        kind=pl.col("kind").fill_null(plain.otherwise(pl.lit("note"))),
+        severity=pl.col("severity").fill_null(plain.otherwise(pl.lit("info"))),
     )
-    events = pl.concat([named, addresses, plain], how="diagonal").sort("line", maintain_order=True)
-    on_gpu = pl.when(pl.col("kind").is_in(_ON_GPU) & (pl.col("cuda_device") >= 0))
-    return _count_copies(_mark_torn(events)).with_columns(
-        message=pl.col("whole"),
-        code=_visitor_greeting().fill_null(pl.col("code")),
-        device=on_gpu.then(pl.col("cuda_device").cast(pl.String)).otherwise("device"),
-        device_kind=on_gpu.then(pl.lit("gpu")).otherwise("device_kind"),
-    )
+    addresses = read_addresses(records)
+    events = named.filter(pl.col("kind") != "oob_address").pipe(_mark_torn)
+    return pl.concat([fold_repeats(count_copies(events)), addresses], how="diagonal_relaxed")
 
 
 def _mark_torn(events: pl.DataFrame) -> pl.DataFrame:
-    overruled = pl.col("is_torn") & pl.col("kind").is_in(_OVERRULED)
+    cut = pl.col("text").str.contains(_CUT_STATUS) | ~pl.col("kind").is_in(_TRUSTED)
+    overruled = pl.col("is_torn") & cut
     return events.with_columns(
         kind=pl.when(overruled).then(pl.lit("torn")).otherwise("kind"),
         peer=pl.when(~overruled).then("peer"),
+    )
+
+
+def _finished(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the events with their whole message, device and attributes."""
+    on_gpu = pl.when(pl.col("kind").is_in(_ON_GPU) & (pl.col("cuda_device") >= 0))
+    whole = lines.join(events.select("line").unique(), on="line", how="semi")
+    ahead, torn = pl.col("ahead"), pl.when("is_torn").then(pl.lit("true"))
+    common = {
+        "pid": pl.col("pid"),
+        "tasks": pl.col("tasks"),
+        "torn": torn,
+        "clock_ahead_minutes": pl.when(ahead != 0).then(ahead),
+    }
+    both = pl.concat_list("attributes", "extra")
+    return (
+        with_details(events, common)
+        .with_columns(attributes=pl.coalesce(both, "attributes", "extra"))
+        .join(whole.select("line", message="text"), on="line", how="left", maintain_order="left")
+        .with_columns(
+            code=_visitor_greeting().fill_null(pl.col("code")),
+            device=on_gpu.then(pl.col("cuda_device").cast(pl.String)).otherwise("device"),
+            device_kind=on_gpu.then(pl.lit("gpu")).otherwise("device_kind"),
+            last=pl.when(pl.col("count") > 1).then("last"),
+        )
     )
 
 
@@ -125,28 +122,7 @@ def _visitor_greeting() -> pl.Expr:
     """Return the bytes of a wrong magic as text: its number is in little-endian order."""
     digits = pl.col("code").str.zfill(16)
     pairs = pl.concat_str(digits.str.slice(at, 2) for at in range(14, -1, -2))
-    greeting = pairs.str.decode("hex", strict=False).cast(pl.String, strict=False)
-    is_magic = (pl.col("kind") == "stray_visitor") & pl.col("code").is_not_null()
-    return pl.when(is_magic & greeting.str.contains(r"^[ -~]{4,}$")).then(greeting)
-
-
-def _count_copies(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the events, the copies that processes of one host print of one put together.
-
-    With times, copies are those at most `MAX_COPIES_APART_SECONDS` after the one before; without,
-    the n-th of each process is the n-th event.
-    """
-    is_copied = pl.col("kind").is_in(_COPIED)
-    event = ("host", "kind", "text")
-    apart = pl.col("time").diff().over(*event) > pl.duration(seconds=MAX_COPIES_APART_SECONDS)
-    nth = pl.int_range(pl.len()).over(*event, "pid")
-    copies = (
-        events.filter(is_copied)
-        .sort("time", "line", nulls_last=True)
-        .with_columns(burst=apart.fill_null(value=False).cum_sum().over(*event))
-        .with_columns(nth=pl.when(pl.col("time").is_null()).then(nth).otherwise(-1))
-    )
-    first = pl.all().exclude(*event, "burst", "nth", "count").first()
-    joined = copies.group_by(*event, "burst", "nth", maintain_order=True).agg(first, count=pl.len())
-    rest = events.filter(~is_copied).with_columns(count=pl.lit(1, dtype=pl.UInt32))
-    return pl.concat([rest, joined.select(rest.columns)]).sort("line", maintain_order=True)
+    is_magic = (pl.col("kind") == "stray_visitor") & pl.col("code").str.contains(r"^[0-9a-fA-F]+$")
+    bytes_ = pl.when(is_magic).then(pairs).str.decode("hex", strict=False)
+    greeting = bytes_.cast(pl.String, strict=False)
+    return pl.when(greeting.str.contains(r"^[ -~]{4,}$")).then(greeting)

@@ -8,7 +8,9 @@ from typing import Final
 
 import polars as pl
 
-_ADDRESS: Final = r"([A-Za-z][\w.@-]*):(\[?[0-9A-Fa-f.:]+(?:%[\w.-]+)?\]?)<\d+>"
+_ADDRESS: Final = r"([A-Za-z][\w.@-]*):(\[?[0-9A-Fa-f.:]+(?:%[\w.@-]+)?\]?)<\d+>"
+
+_SAYS: Final = r"^Bootstrap ?: Using|; OOB "
 
 _BRIDGE: Final = r"^(?:docker|veth|br-|cni|flannel|cali|virbr|tun|tap|ip6tnl|podman|lxc)"
 
@@ -17,27 +19,33 @@ _BRIDGE_NET: Final = r"^172\.17\.|^fe80:"
 
 
 def read_addresses(records: pl.DataFrame) -> pl.DataFrame:
-    """Return one event for each address of the records that name some.
+    """Return one event for each address that a host's processes name.
 
     Args:
         records: NCCL records with their `text`.
 
     Returns:
-        The records as events of kind `oob_address` or `oob_bridge`; `code` is the interface,
-        `peer` the address without its port.
+        Events of kind `oob_address` or `oob_bridge`; `code` is the interface, `peer` the address
+        without its port and zone; `count` is how many lines say so.
     """
-    bridge = pl.col("code").str.contains(_BRIDGE) | pl.col("peer").str.contains(_BRIDGE_NET)
+    code, peer = pl.col("code"), pl.col("peer")
+    bridge = code.str.contains(_BRIDGE) | peer.str.contains(_BRIDGE_NET)
     return (
-        records.filter(pl.col("text").str.contains("Bootstrap ?: Using|OOB "))
+        records.filter(pl.col("text").str.contains(_SAYS))
         .with_columns(found=pl.col("text").str.extract_all(_ADDRESS))
         .explode("found", empty_as_null=False)
         .with_columns(
             code=pl.col("found").str.extract(_ADDRESS, 1),
             peer=pl.col("found").str.extract(_ADDRESS, 2).str.strip_chars("[]"),
         )
+        .group_by("host", "code", "peer", maintain_order=True)
+        .agg(
+            pl.col("line", "position", "time", "rank", "pid", "text").first(),
+            last=pl.col("time").max(),
+            count=pl.len(),
+        )
         .with_columns(
             kind=pl.when(bridge).then(pl.lit("oob_bridge")).otherwise(pl.lit("oob_address")),
             severity=pl.lit("info"),
         )
-        .drop("found")
     )

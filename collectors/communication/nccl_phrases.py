@@ -4,8 +4,9 @@ Source: formats of NCCL logs, sections 3 and 4 (NVIDIA/nccl: init.cc, transport/
 misc/socket.cc, bootstrap.cc at 2.10 to 2.30). Kinds: `net_error` (code is the verbs status),
 `link_down`, `link_up`, `nic_fault`, `nic_note`, `net_recovery`, `comm_error`, `comm_retry`,
 `stray_visitor`, `oom`, `cuda_error`, `mismatch`, `config_error`, `comm_start`, `comm_ready`,
-`comm_end`, `oob_address`, `net_choice`, `net_devices`, `channel`, `trail`, `hint`, `version`,
-`warning`, `note`.
+`comm_end`, `comm_nodes`, `peer_left`, `init_timing`, `oob_address`, `net_choice`, `net_devices`,
+`channel`, `channel_counts`, `rings_connected`, `tuning`, `setting`, `trail`, `hint`, `version`,
+`warning`, `note`; by other modules `oob_bridge`, `ring`, `tree`, `torn`.
 """
 
 from typing import Final
@@ -185,8 +186,16 @@ FAULTS: Final = (
         severity="error",
         code="ranks",
     ),
-    Phrase(kind="config_error", pattern=r"(?P<code>Duplicate GPU detected)", severity="error"),
-    Phrase(kind="config_error", pattern=r"(?P<code>Mismatched NCCL version)", severity="error"),
+    Phrase(
+        kind="config_error",
+        pattern=r"(?P<code>Duplicate GPU detected)(?: : rank \d+ and rank (?P<peer>\d+))?",
+        severity="error",
+    ),
+    Phrase(
+        kind="config_error",
+        pattern=r"(?P<code>Mismatched NCCL version)(?: detected : rank (?P<peer>\d+))?",
+        severity="error",
+    ),
     Phrase(kind="config_error", pattern=r"(?P<code>Failed to open libibverbs)", severity="warning"),
     Phrase(
         kind="config_error",
@@ -207,9 +216,25 @@ LIFE: Final = (
     Phrase(kind="comm_start", pattern=rf"{_COMM}.*- ?Init START"),
     Phrase(kind="comm_ready", pattern=rf"{_COMM}.*- ?Init COMPLETE"),
     Phrase(kind="comm_end", pattern=rf"{_COMM}.*- ?(?:Destroy|Abort|Revoke) (?:START|COMPLETE)"),
+    Phrase(
+        kind="comm_nodes", pattern=r"^comm (?P<code>\S+) rank \d+ nRanks \d+ nNodes \d+ localRanks"
+    ),
+    Phrase(
+        kind="peer_left", pattern=r"Connection closed by localRank (?P<peer>\d+)", code="local_rank"
+    ),
+    Phrase(kind="init_timing", pattern=r"^Init timings.* total (?P<code>[\d.]+) \("),
+    Phrase(kind="init_timing", pattern=r"^Bootstrap timings total (?P<code>[\d.]+) \("),
     Phrase(kind="net_choice", pattern=r"Using network (?P<code>.+?)$"),
     Phrase(kind="net_choice", pattern=r"Assigned NET plugin (?P<code>.+?) to comm"),
-    Phrase(kind="net_devices", pattern=r"NET/\w+ ?: Using \[\d+\]"),
+    Phrase(kind="oob_address", pattern=r"^Bootstrap ?: Using"),
+    Phrase(kind="net_devices", pattern=r"NET/(?P<code>[^:]*?) ?: Using \[[\dd]+\]"),
+    Phrase(kind="channel_counts", pattern=r"^(?P<code>\d+) coll channels"),
+    Phrase(kind="rings_connected", pattern=r"^Connected (?P<code>all \w+|NVLS tree|\w+)"),
+    Phrase(kind="setting", pattern=r"^(?P<code>NCCL_\w+) set by environment to "),
+    Phrase(
+        kind="tuning",
+        pattern=r"^(?P<code>(?:\w+: )?\d+ Bytes -> Algo \w+ proto \w+)",
+    ),
     Phrase(kind="version", pattern=r"NCCL version (?P<code>\d+\.\d+\.\d+[^\s+]*)"),
     Phrase(kind="trail", pattern=r"^[A-Za-z0-9_./-]+:\d+(?: \([^()]+\))? -> (?P<code>\d+)"),
 )

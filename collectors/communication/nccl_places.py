@@ -1,7 +1,7 @@
 """Where NCCL's ranks run: the PCI device of each, and the driver's number of that device.
 
 A communicator's line names its rank in it, not the job's: that is the same only where the printer
-has a global rank, or the communicator holds every process of the log. `busId` is a number in hex:
+has a global rank, or the communicator holds every process of the run. `busId` is a number in hex:
 domain, bus, device and function (`9b000` is `0000:9b:00.0`). `cudaDev` counts the devices a process
 may use; only `nvmlDev` is the driver's. Source: formats of NCCL logs, section 3.1; NVIDIA/nccl
 `src/misc/utils.cc` (busIdToInt64).
@@ -11,39 +11,28 @@ from typing import Final
 
 import polars as pl
 
+from collectors.communication.communicators import communicator_lives
 from collectors.frames import ALIASES, PLACEMENTS, conform
 
-_PLACE: Final = (
-    r"comm (?P<comm>0x[0-9a-fA-F]+|\(nil\)) rank (?P<own>\d+) n[rR]anks (?P<world>\d+) "
-    r"cudaDev -?\d+(?: nvmlDev (?P<nvml>\d+))? busId (?P<bus>[0-9a-fA-F]{1,16})\b"
-    r"(?P<split> parent )?(?:.*? commId (?P<comm_id>0x[0-9a-fA-F]+))?"
-)
-
-_PROCESS: Final = ("host", "pid")
+_PROCESS: Final = ("run", "source", "host", "pid")
 
 
-def read_places(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def read_places(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return `PLACEMENTS` and `ALIASES` that the lines of communicators tell.
 
     Args:
-        records: NCCL records: `time`, `host`, `pid`, `rank` (the printer's, null if not known),
-            `text`.
+        events: `EVENTS` of whole logs; `rank` is the printer's, null if not known.
 
     Returns:
         A row a rank, its `gpu` a PCI address and its `index` the driver's; and a row for each time
-        that a PCI address was said to have a number. Neither has a source.
+        that a PCI address was said to have a number.
     """
-    hits = records.filter(pl.col("text").str.contains(_PLACE)).drop_nulls("host")
-    parts = pl.col("text").str.extract_groups(_PLACE).struct
-    fields = ("own", "world", "nvml", "bus", "split", "comm", "comm_id")
-    known = hits.with_columns(
-        parts.field(name).alias(f"comm_{name}" if name == "comm" else name) for name in fields
-    ).with_columns(
-        pl.col("own", "world", "nvml").cast(pl.Int32, strict=False), gpu=bus_address(pl.col("bus"))
-    )
-    world = known.join(_whole_jobs(known), on="comm_id", how="semi").with_columns(rank="own")
-    told = pl.concat([known.filter(pl.col("rank").is_not_null()), world])
-    places = told.group_by("rank", "host", maintain_order=True).agg(
+    lives = communicator_lives(events).drop_nulls(["host", "bus"])
+    known = lives.with_columns(gpu=bus_address(pl.col("bus")), nvml=pl.col("nvml_device"))
+    world = known.join(_whole_jobs(known), on=["run", "group"], how="semi", nulls_equal=True)
+    unsaid = world.filter(pl.col("rank").is_null()).with_columns(rank="comm_rank")
+    told = pl.concat([known.drop_nulls("rank"), unsaid])
+    places = told.group_by("run", "source", "rank", "host", maintain_order=True).agg(
         gpu=pl.col("gpu").unique().sort(), index=pl.col("nvml").drop_nulls().first()
     )
     sure = places.filter(pl.col("gpu").list.len() == 1).with_columns(pl.col("gpu").list.first())
@@ -61,20 +50,20 @@ def bus_address(bus: pl.Expr) -> pl.Expr:
 
 
 def _whole_jobs(known: pl.DataFrame) -> pl.DataFrame:
-    """Return the `comm_id` of communicators that hold every process of the log, each once."""
-    processes = known.select(_PROCESS).n_unique()
-    groups = known.drop_nulls("comm_id").filter(pl.col("split").is_null())
-    sizes = groups.group_by("comm_id").agg(
+    """Return the groups that hold every process of their run, each once, and split off none."""
+    processes = known.group_by("run").agg(processes=pl.struct(_PROCESS).n_unique())
+    groups = known.filter(pl.col("parent").is_null()).drop_nulls("comm_id")
+    sizes = groups.group_by("run", "group").agg(
         world=pl.col("world").min(),
-        ranks=pl.col("own").n_unique(),
-        processes=pl.struct(_PROCESS).n_unique(),
+        ranks=pl.col("comm_rank").n_unique(),
+        members=pl.struct(_PROCESS).n_unique(),
     )
     is_whole = (
         (pl.col("ranks") == pl.col("world"))
-        & (pl.col("processes") == processes)
-        & (pl.col("ranks") == processes)
+        & (pl.col("members") == pl.col("processes"))
+        & (pl.col("ranks") == pl.col("processes"))
     )
-    return sizes.filter(is_whole).select("comm_id")
+    return sizes.join(processes, on="run", nulls_equal=True).filter(is_whole)
 
 
 def _numbers(known: pl.DataFrame) -> pl.DataFrame:
@@ -84,6 +73,7 @@ def _numbers(known: pl.DataFrame) -> pl.DataFrame:
         .select(
             "time",
             "host",
+            "source",
             device_kind=pl.lit("gpu"),
             device="gpu",
             alias_kind=pl.lit("index"),

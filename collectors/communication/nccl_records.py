@@ -1,0 +1,138 @@
+"""Take NCCL's lines apart: who printed them, at which level, and what they say.
+
+Source: formats of NCCL logs, section 2 (prefix by release 2.3 to 2.30). The number in brackets is
+the CUDA device current on the printing thread, never a rank; a process is known by host and pid.
+
+A log of one job has millions of such lines and few printers: each head is looked at once.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from collectors.identity import canonical_host
+from collectors.texts.stamps import iso_time
+
+NCCL_HINT: Final = r"NCCL (?:INFO|WARN|TRACE|CALL|ABORT|version) |\] (?:INFO|WARN) "
+"""What each line of NCCL has; before 2.4 without its name."""
+
+_HEAD: Final = (
+    r"(?:\[(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\] ?)?"
+    r"(?P<nccl_host>[A-Za-z0-9][A-Za-z0-9_.-]*):(?P<pid>\d+):(?P<thread>\d+)"
+    r"(?: \[(?P<cuda_device>-?\d+)\])?(?: \d+\.\d+)?(?: [A-Za-z0-9_./~:<>,-]+:\d+)?"
+    r"(?: \([A-Za-z0-9_:~<>]+\))?"
+)
+"""Text before the host is a stamp in the user's own format and is passed over."""
+
+_WHOLE: Final = (
+    rf"{_HEAD} (?:NCCL (?P<level>INFO|WARN|TRACE|CALL|ABORT)|(?P<bare>INFO|WARN))"
+    r"(?: (?P<message>.*))?$"
+)
+
+_VERSION: Final = r"^NCCL version \d"
+
+_ODD: Final = r":\d+:\d+ .*\b(?:INFO|WARN|NCCL)|^NCCL version \d"
+
+_NAME: Final = " NCCL "
+
+_PLAIN: Final = "INFO "
+"""How nearly all records go on."""
+
+LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
+"""Where 2.30 puts the place in the source, and 2.29 the communicator's rank, before a message."""
+
+_LOCATED: Final = r"^(?:\[Rank |[A-Za-z0-9_./-]+:\d+ \()"
+
+_KEPT: Final = ("line", "position", "time", "host", "rank", "task", "is_torn")
+
+
+def read_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return NCCL's lines without their heads.
+
+    Args:
+        lines: `LINES`.
+        time_zone: IANA zone of NCCL's own stamps.
+
+    Returns:
+        The lines by `line`: `line`, `position`, `time` (the envelope's, else NCCL's own), `ahead`
+        (minutes between the two), `host` (NCCL's, else the envelope's), `rank`, `task`, `is_torn`,
+        `pid`, `thread`, `cuda_device`, `level` and `text`, the bare message. Only a version's line
+        may have no printer.
+    """
+    named = lines.filter(pl.col("text").str.contains(_NAME, literal=True))
+    halves = named["text"].str.splitn(_NAME, 2).struct.unnest()
+    split = named.select(_KEPT).hstack(halves)
+    heads = _heads(split["field_0"].unique(), time_zone)
+    plain = (
+        split.filter(pl.col("field_1").str.starts_with(_PLAIN))
+        .join(heads, on="field_0", how="inner", maintain_order="left")
+        .with_columns(level=pl.lit("INFO"), text=pl.col("field_1").str.slice(len(_PLAIN)))
+    )
+    if plain.height == lines.height:
+        return _finished(plain)
+    others = lines.filter(~pl.col("line").is_in(plain["line"].implode()))
+    return pl.concat([_finished(plain), _odd_records(others, time_zone)]).sort("line")
+
+
+def _heads(texts: pl.Series, time_zone: str) -> pl.DataFrame:
+    """Return the heads that are NCCL's, with what they say of their printer."""
+    groups = texts.str.extract_groups(f"{_HEAD}$").struct.unnest()
+    found = groups.hstack([texts.alias("field_0")]).drop_nulls("pid")
+    return found.select("field_0", *_printer(time_zone))
+
+
+def _printer(time_zone: str) -> list[pl.Expr]:
+    return [
+        canonical_host(pl.col("nccl_host")).alias("nccl_host"),
+        pl.col("pid", "thread"),
+        pl.col("cuda_device").cast(pl.Int32, strict=False),
+        iso_time(pl.col("stamp"), time_zone).alias("own_time"),
+    ]
+
+
+def _odd_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the records of all other levels, and those whose head is not the usual one."""
+    hits = lines.filter(pl.col("text").str.contains(_ODD))
+    groups = hits["text"].str.extract_groups(_WHOLE).struct.unnest()
+    is_version = pl.col("text").str.contains(_VERSION)
+    parts = hits.select(*_KEPT, "text").hstack(groups)
+    found = parts.filter(pl.col("pid").is_not_null() | is_version)
+    message = pl.col("message").fill_null("")
+    return _finished(
+        found.with_columns(
+            *_printer(time_zone),
+            level=pl.coalesce("level", "bare"),
+            text=pl.when(pl.col("pid").is_null()).then(pl.col("text")).otherwise(message),
+        )
+    )
+
+
+def _finished(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return records of parts, with the place in the source off their messages."""
+    located = parts["text"].str.contains(_LOCATED)
+    bare = pl.col("text").str.replace(LOCATION, "")
+    texts = parts.with_columns(bare) if located.any() else parts
+    return texts.select(
+        "line",
+        "position",
+        pl.col("time").fill_null(pl.col("own_time")),
+        _ahead().alias("ahead"),
+        pl.coalesce("nccl_host", "host").alias("host"),
+        "rank",
+        "task",
+        "is_torn",
+        "pid",
+        "thread",
+        "cuda_device",
+        "level",
+        "text",
+    )
+
+
+def _ahead() -> pl.Expr:
+    """Return the minutes by which NCCL's own clock shows more than the envelope's: their zones.
+
+    Offsets of zones are multiples of a quarter; null where a line has not both stamps.
+    """
+    quarters = (pl.col("own_time") - pl.col("time")).dt.total_seconds() / (15 * 60)
+    return (quarters.round() * 15).cast(pl.Int32)
