@@ -124,8 +124,8 @@ COLLECTIVES: Final = schema_of(
 )
 """What one rank says of one collective. `rank` is global, `group_rank` counts inside the group;
 neither is ever read as the other. `state`: timed_out, failed, signalled, called (nobody follows it
-to its end), scheduled, started, completed, reported. `enqueued` and `completed` are the group's last sequence numbers on that rank;
-null is not known.
+to its end), scheduled, started, completed, reported. `enqueued` and `completed` are the group's
+last sequence numbers on that rank; null is not known.
 """
 
 TRANSFERS: Final = schema_of(
