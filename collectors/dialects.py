@@ -43,10 +43,15 @@ from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_lis
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
+from collectors.training.tensorboard_events import (
+    read_tensorboard_events,
+    wants_tensorboard_events,
+)
 from collectors.training.step_records import read_step_records, wants_step_records
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
+    Dialect(name="tensorboard", wants=wants_tensorboard_events, read=read_tensorboard_events),
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(

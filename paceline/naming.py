@@ -20,6 +20,10 @@ _NAMED_FRAMES: Final = (
     *("steps", "ops", "placements", "jobs"),
     *("collectives", "transfers", "events"),
 )
+_PARTS: Final = r"^events\.out\.tfevents|^(?:Train|Eval|Validation)_[A-Z]\w+$"
+"""Files of which one run has many: a process each (TensorBoard), or a metric each (DeepSpeed)."""
+_STORE_FOLDERS: Final = r"(?i)^(?:tensorboard|tb|tb_?logs?|csv_?monitor|version_\d+)$"
+"""Folders that are called after what lies in them, inside the folder of the run."""
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 
 
@@ -71,7 +75,7 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
     """Return the name for the unnamed rows of each source."""
     places = {name: (one.root, one.folder, one.stem) for name, one in origins.items()}
     telling = tell_runs(reading, places)
-    whole = _whole_jobs(reading)
+    whole = {one for one in _whole_jobs(reading) if not _is_part(origins[one])}
     per_folder: dict[str, int] = {}
     for source in whole:
         folder = origins[source].folder
@@ -85,9 +89,21 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
 
 def _name(origin: Origin, per_folder: Mapping[str, int], *, alone: bool) -> str:
     own = re.sub(_RANK_WORDS, "", origin.stem)
+    if _is_part(origin):
+        return _folder_of_run(origin) or own
     if alone and (per_folder[origin.folder] > 1 or origin.folder == "."):
         return own or origin.stem
     return PurePosixPath(origin.folder).name or own or origin.stem
+
+
+def _is_part(origin: Origin) -> bool:
+    return re.search(_PARTS, origin.stem) is not None
+
+
+def _folder_of_run(origin: Origin) -> str:
+    """Return the name of the nearest folder that is not called after a store."""
+    names = PurePosixPath(origin.folder).parts
+    return next((one for one in reversed(names) if not re.search(_STORE_FOLDERS, one)), "")
 
 
 def _whole_jobs(reading: Reading) -> set[str]:

@@ -18,6 +18,7 @@ from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from paceline.naming import Origin, name_runs
 from paceline.run_attempts import join_attempts, number_rounds
+from paceline.successions import number_successions
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -124,7 +125,8 @@ def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
 
 
 def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
-    return number_rounds(name_runs(join_attempts(reading), origins))
+    named = name_runs(join_attempts(reading), origins)
+    return number_successions(number_rounds(named))
 
 
 def _read(

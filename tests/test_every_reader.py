@@ -130,6 +130,7 @@ IN_DOCUMENTS = {
 OF_OTHER_KINDS = {
     "flight recorder",
     "operation trace",
+    "tensorboard",
     "mini-batch table",
     "step records",
 }

@@ -1,0 +1,1 @@
+# What of TensorBoard we call: it has no type hints of its own.

@@ -1,0 +1,2 @@
+class TensorProto:
+    dtype: int
