@@ -43,6 +43,10 @@ from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_lis
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
+from collectors.training.resiliency_documents import (
+    read_resiliency_documents,
+    wants_resiliency_documents,
+)
 from collectors.training.tensorboard_events import (
     read_tensorboard_events,
     wants_tensorboard_events,
@@ -53,6 +57,11 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
     Dialect(name="tensorboard", wants=wants_tensorboard_events, read=read_tensorboard_events),
     Dialect(name="operation trace", wants=wants_operation_traces, read=read_operation_traces),
+    Dialect(
+        name="resiliency document",
+        wants=wants_resiliency_documents,
+        read=read_resiliency_documents,
+    ),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(
         name="exposition page",

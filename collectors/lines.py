@@ -24,6 +24,7 @@ from collectors.training.launchers import LAUNCHER_HINT, read_launchers
 from collectors.training.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
 from collectors.training.mlperf import MLLOG_START, read_mlperf
 from collectors.training.rendezvous import RENDEZVOUS_HINT, read_rendezvous
+from collectors.training.score_reports import SCORE_HINT, read_score_reports
 from collectors.training.step_lines import STEP_LINE_HINT, read_step_lines
 from collectors.training.straggler_reports import STRAGGLER_HINT, read_straggler_reports
 from collectors.training.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
@@ -35,6 +36,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="desync report", hint="Timeout at collective:", read=read_desync),
     LineDialect(name="watchdog", hint=C10_START, read=read_watchdog, start=C10_START),
     LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
+    LineDialect(name="score report", hint=SCORE_HINT, read=read_score_reports),
     LineDialect(name="deepspeed", hint=DEEPSPEED_HINT, read=read_deepspeed),
     LineDialect(name="mlperf", hint=MLLOG_START, read=read_mlperf, start=MLLOG_START),
     LineDialect(name="trainer dict", hint=DICT_START, read=read_trainer_dicts, start=DICT_START),

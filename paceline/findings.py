@@ -33,6 +33,7 @@ from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.scores import ScoreParams, find_scored_ranks
 from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
@@ -50,6 +51,7 @@ class DetectorParams:
 
     cleaning: CleaningParams = field(default_factory=CleaningParams)
     stragglers: StragglerParams = field(default_factory=StragglerParams)
+    scores: ScoreParams = field(default_factory=ScoreParams)
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
     jobs: JobParams = field(default_factory=JobParams)
     devices: DeviceParams = field(default_factory=DeviceParams)
@@ -95,6 +97,7 @@ Detector = Callable[[Views, DetectorParams], pl.DataFrame]
 
 DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("stragglers", lambda v, p: find_stragglers(v.paces, p.stragglers)),
+    ("scores", lambda v, p: find_scored_ranks(v.events, p.scores)),
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),

@@ -68,6 +68,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "a rank that is slow and ranks that wait for it look alike",
     ),
     Need(
+        "scores",
+        "scores of nvidia-resiliency-ext",
+        "events",
+        ("perf_score",),
+        "what that tool holds for slow is not passed on; step times by rank say it better",
+    ),
+    Need(
         "imbalance",
         "stages of ranks",
         "placements",

@@ -51,6 +51,11 @@ SEEDS: dict[str, str] = {
         "NVSwitch pci bus id 00000000:C6:00.0 physical id 2 port 11\n"
         "[Jan 05 2026 04:03:03] [INFO] [tid 2214] multicast group\n  0 is released\n"
     ),
+    "resiliency document": (
+        '{"job_id":"77","attempt_index":1,"cycle_number":3,"cycle_start_time":'
+        '"2031-02-03T04:00:00Z",\n"active_nodes":"n[001-003]","active_ranks":24}\n'
+        '{"gpu_relative_perf_scores":{"0":0.98,"1":NaN},"rank_to_node":{"0":"n001"}}\n'
+    ),
     "port capture": (
         "$ ethtool -S eth4\nNIC statistics:\n     rx_prio3_pause: 21\n     rx_symbol_err_phy: 0\n"
         "link mlx5_4/1 rx_write_requests 812 out_of_sequence 3 np_cnp_sent 40\n"
@@ -122,6 +127,7 @@ IN_DOCUMENTS = {
     "port document",
     "gnmic document",
     "network document",
+    "resiliency document",
     "slurm document",
     "ufm stream",
 }
