@@ -37,6 +37,13 @@ _TOOL: Final = re.compile(
 """Words of tools and ports in a file's name: what is named so beside a stamp is no host."""
 
 
+_LABEL: Final = re.compile(
+    r"^(?:dmesg|kern(?:el)?|syslog|messages|journal|nccl)[-_]|"
+    r"[-_](?:dmesg|kern(?:el)?|syslog|messages|journal|nccl)$"
+)
+"""What a log of a host is called after, before or behind the host: `dmesg-hx8-060`."""
+
+
 def _undated(stem: str) -> str:
     """Return a name in lower case without the stamp at its end, if a host's may be left."""
     bare = re.sub(rf"[-_]?{_STAMP}$", "", stem, flags=re.IGNORECASE)
@@ -77,7 +84,7 @@ def taken_on(source: str, options: ReadOptions, min_digits: int = 2) -> str | No
         return options.host.strip().lower()
     *folders, name = PurePosixPath(source.lower()).parts or ("",)
     for part in (name, *reversed(folders)):
-        stem = _undated(part.split(".")[0])
+        stem = _LABEL.sub("", _undated(part.split(".")[0]))
         named = re.fullmatch(HOST_NAME, stem)
         least = MIN_PLAIN_DIGITS if part == name and "-" not in stem else min_digits
         if named and len(named[1]) >= least and not re.fullmatch(NO_HOST, stem):

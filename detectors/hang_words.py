@@ -82,21 +82,54 @@ def silent_job(silence: Silence) -> Verdict:
 
 
 def stuck_watchdogs(events: pl.LazyFrame) -> list[Verdict]:
-    """Return one verdict a run whose watchdogs are stuck while no collective stands."""
+    """Return one verdict a run whose watchdogs are stuck while no collective stands.
+
+    Args:
+        events: `EVENTS` with run; storage that a kernel waits for explains it.
+    """
     stuck = events.filter(pl.col("kind") == "heartbeat_stuck").sort("time", "rank").collect()
+    stalls = events.filter(pl.col("kind") == "storage_stall").collect()
     return [
-        Verdict(
-            kind="hang",
-            level="job",
-            subject=Subject(run=part["run"][0]),
-            onset=earliest(part["time"]),
-            detected=earliest(part["time"]),
-            cause="outside_collectives",
-            confidence="low",
-            evidence=tuple(quoted(row) for row in part.head(MAX_QUOTED).to_dicts()),
-            alternatives=("storage", "compilation", "initialisation"),
-            needed="kernel and storage logs of the hosts, stack traces of the ranks",
-            action=COLLECT,
-        )
+        _explained(_stuck(part), _of_run(stalls, part["run"][0]))
         for part in stuck.partition_by("run", maintain_order=True)
     ]
+
+
+def _of_run(stalls: pl.DataFrame, run: str | None) -> pl.DataFrame:
+    """Return the stalls that may be a run's: its own, and those of hosts without a run."""
+    return stalls.filter(pl.col("run").is_null() | (pl.col("run") == pl.lit(run, dtype=pl.String)))
+
+
+def _stuck(part: pl.DataFrame) -> Verdict:
+    return Verdict(
+        kind="hang",
+        level="job",
+        subject=Subject(run=part["run"][0]),
+        onset=earliest(part["time"]),
+        detected=earliest(part["time"]),
+        cause="outside_collectives",
+        confidence="low",
+        evidence=tuple(quoted(row) for row in part.head(MAX_QUOTED).to_dicts()),
+        alternatives=("storage", "compilation", "initialisation"),
+        needed="kernel and storage logs of the hosts, stack traces of the ranks",
+        action=COLLECT,
+    )
+
+
+def _explained(verdict: Verdict, stalls: pl.DataFrame) -> Verdict:
+    """Return the verdict with the storage that kernels wait for; one host's is that host's."""
+    hosts = stalls["host"].drop_nulls().unique().sort().to_list()
+    if stalls.is_empty():
+        return verdict
+    ordered = stalls.sort("time", "host", "position", nulls_last=True).head(MAX_QUOTED)
+    host = hosts[0] if len(hosts) == 1 else None
+    return replace(
+        verdict,
+        level="host" if host else "job",
+        subject=replace(verdict.subject, host=host),
+        cause="storage",
+        confidence="medium",
+        evidence=(*(quoted(row) for row in ordered.to_dicts()), *verdict.evidence),
+        alternatives=("compilation", "initialisation"),
+        action="look at the storage and its network before any rank; all ranks wait outside NCCL",
+    )

@@ -6,15 +6,25 @@ is a setting of that host, not a bad link.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import polars as pl
 
+from detectors.net_rails import cross_rails, crossing
+from detectors.net_uses import (
+    QUOTE,
+    channel_counts,
+    environment,
+    gpudirect,
+    of_kind,
+    plugins,
+    transports,
+    versions,
+)
+from detectors.network_words import MAX_QUOTED
 from detectors.quotes import quoted
 from detectors.verdicts import Confidence, Subject, Verdict
-
-_NETWORK: Final = r"^NET/(.+?)/\d+(?:\(\d+\))?(?:/|\(|$)"
-"""Plugin of a channel over the network: what stands before the last number."""
 
 _NIC: Final = r"^(NET/.+?/\d+)(?:/|$)"
 """The device of such a channel; one reached through another GPU is not the printing GPU's own."""
@@ -22,6 +32,9 @@ _NIC: Final = r"^(NET/.+?/\d+)(?:/|$)"
 _ACTION: Final = "compare environment, image and driver of this host with the others'"
 
 MAX_LISTED: Final = 16
+
+MIN_AGREEING: Final = 3
+"""Hosts below which no variable of the environment is called odd."""
 
 
 def find_odd_settings(events: pl.DataFrame) -> list[Verdict]:
@@ -31,66 +44,29 @@ def find_odd_settings(events: pl.DataFrame) -> list[Verdict]:
         events: `EVENTS` of one run.
     """
     settings: tuple[tuple[str, pl.DataFrame, Confidence], ...] = (
-        ("network_plugin", _plugins(events), "high"),
-        ("nccl_version", _versions(events), "high"),
-        ("gpudirect", _gpudirect(events), "medium"),
-        ("peer_to_peer", _transports(events), "medium"),
+        ("network_plugin", plugins(events), "high"),
+        ("nccl_version", versions(events), "high"),
+        ("gpudirect", gpudirect(events), "medium"),
+        ("peer_to_peer", transports(events), "medium"),
+        ("channel_count", channel_counts(events), "medium"),
     )
     found = [
         verdict
         for cause, values, confidence in settings
         for verdict in _odd_hosts(cause, values, confidence)
     ]
-    return [*_bridges(events), *found, *_shared_nics(events), *_told_errors(events)]
-
-
-_QUOTE: Final = ("time", "source", "position", "message")
-
-
-def _values(rows: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
-    """Return one row a host: what it uses, several uses in alphabetical order, and where said."""
-    return (
-        rows.with_columns(value=value)
-        .drop_nulls(["host", "value"])
-        .sort("host", "value", *_QUOTE[:3], nulls_last=True)
-        .group_by("host", maintain_order=True)
-        .agg(pl.col("value").unique().sort().str.join(" and "), pl.col(_QUOTE).first())
-    )
-
-
-def _of_kind(events: pl.DataFrame, kind: str) -> pl.DataFrame:
-    return events.filter(pl.col("kind") == kind)
-
-
-def _plugins(events: pl.DataFrame) -> pl.DataFrame:
-    chosen = _values(_of_kind(events, "net_choice"), pl.col("code"))
-    if chosen.height:
-        return chosen
-    return _values(_of_kind(events, "channel"), pl.col("code").str.extract(_NETWORK))
-
-
-def _versions(events: pl.DataFrame) -> pl.DataFrame:
-    return _values(_of_kind(events, "version"), pl.col("code"))
-
-
-def _gpudirect(events: pl.DataFrame) -> pl.DataFrame:
-    """Return whether a host's channels go from the GPU to the NIC directly: any, or none."""
-    code = pl.col("code")
-    channels = _of_kind(events, "channel").filter(
-        code.str.contains(_NETWORK), ~code.str.starts_with("NET/Socket")
-    )
-    direct = code.str.contains("/GDRDMA").any().over("host")
-    words = pl.when(direct).then(pl.lit("GPUDirect")).otherwise(pl.lit("no GPUDirect"))
-    return _values(channels, words)
-
-
-def _transports(events: pl.DataFrame) -> pl.DataFrame:
-    """Return how the GPUs of a host reach each other: through host memory at all, or never."""
-    code = pl.col("code")
-    is_shared = code.str.contains(r"^SHM|^direct shared memory")
-    channels = _of_kind(events, "channel").filter(is_shared | code.str.starts_with("P2P"))
-    words = pl.when(is_shared.any().over("host")).then(pl.lit("SHM")).otherwise(pl.lit("P2P"))
-    return _values(channels, words)
+    for values in environment(events):
+        if _has_majority(values):
+            found += _odd_hosts("environment", values, "medium")
+    crossed = cross_rails(events)
+    shared = _shared_nics(events, crossed)
+    return [
+        *_bridges(events),
+        *found,
+        *shared,
+        *([] if shared else _crossed(crossed)),
+        *_told_errors(events),
+    ]
 
 
 def _odd_hosts(cause: str, values: pl.DataFrame, confidence: Confidence) -> Iterator[Verdict]:
@@ -112,6 +88,12 @@ def _odd_hosts(cause: str, values: pl.DataFrame, confidence: Confidence) -> Iter
             confidence=confidence,
             peer_count=values.height - 1,
         )
+
+
+def _has_majority(values: pl.DataFrame) -> bool:
+    """Return whether most of at least three hosts agree: of two nobody is odd."""
+    most: int = values["value"].value_counts()["count"].max()  # type: ignore[assignment]  # counts
+    return values.height >= MIN_AGREEING and 2 * most > values.height
 
 
 def _two_sides(cause: str, values: pl.DataFrame, sides: list[dict[str, Any]]) -> Verdict:
@@ -155,12 +137,12 @@ def _drift(
 
 def _bridges(events: pl.DataFrame) -> list[Verdict]:
     """Return the verdict on hosts that bootstrap over an address which means nothing elsewhere."""
-    sound = _of_kind(events, "oob_address")["host"].unique()
+    sound = of_kind(events, "oob_address")["host"].unique()
     local = (
-        _of_kind(events, "oob_bridge")
+        of_kind(events, "oob_bridge")
         .drop_nulls("host")
         .filter(~pl.col("host").is_in(sound.implode()))
-        .sort("peer", "host", *_QUOTE[:3], nulls_last=True)
+        .sort("peer", "host", *QUOTE[:3], nulls_last=True)
     )
     shared = local.filter(pl.col("host").n_unique().over("peer") > 1)
     if shared.height:
@@ -182,13 +164,14 @@ def _bridges(events: pl.DataFrame) -> list[Verdict]:
     ]
 
 
-def _shared_nics(events: pl.DataFrame) -> list[Verdict]:
-    """Return the verdicts on hosts on which more GPUs share a NIC than on others."""
+def _shared_nics(events: pl.DataFrame, crossed: pl.DataFrame) -> list[Verdict]:
+    """Return the verdicts on hosts on which more GPUs share a NIC than on others.
+
+    Channels that such a host's NIC joins to another rail support it.
+    """
     sharing = _sharing(events)
-    if sharing.height < 2:  # noqa: PLR2004 -- a host has no peers alone
-        return []
     odd = sharing.filter(pl.col("gpus") > pl.col("gpus").quantile(0.5, "lower"))
-    return [
+    verdicts = [
         _drift(
             Subject(host=row["host"]),
             "shared_nic",
@@ -198,18 +181,45 @@ def _shared_nics(events: pl.DataFrame) -> list[Verdict]:
         )
         for row in odd.to_dicts()
     ]
+    return [
+        replace(one, evidence=(*one.evidence, *(quoted(row, crossing(row)) for row in rows)))
+        for one in verdicts
+        for rows in [crossed.filter(pl.col("host") == one.subject.host).head(2).to_dicts()]
+    ]
+
+
+def _crossed(crossed: pl.DataFrame) -> list[Verdict]:
+    """Return the verdict on channels whose two ends are on different rails."""
+    ends = crossed.select("host", "other").unique().sort("host", "other").rows()
+    rows = crossed.head(MAX_QUOTED).to_dicts()
+    return [
+        Verdict(
+            kind="config_drift",
+            level="job",
+            subject=Subject(),
+            confidence="low",
+            cause="cross_rail",
+            onset=rows[0]["time"],
+            detected=rows[0]["time"],
+            evidence=tuple(quoted(row, crossing(row)) for row in rows),
+            alternatives=tuple(sorted({end for pair in ends for end in pair}))[:MAX_LISTED],
+            action=_ACTION,
+            needed="the topology: whether device numbers are rails on these hosts",
+        )
+        for _ in rows[:1]
+    ]
 
 
 def _sharing(events: pl.DataFrame) -> pl.DataFrame:
     """Return of each host the NIC that most of its GPUs share, with them."""
     rows = (
-        _of_kind(events, "channel")
+        of_kind(events, "channel")
         .with_columns(nic=pl.col("code").str.extract(_NIC))
         .drop_nulls(["host", "device", "nic"])
     )
     return (
         rows.group_by("host", "nic")
-        .agg(pl.col("device").unique().sort(), pl.col(_QUOTE).sort_by(_QUOTE[1:3]).first())
+        .agg(pl.col("device").unique().sort(), pl.col(QUOTE).sort_by(QUOTE[1:3]).first())
         .with_columns(gpus=pl.col("device").list.len())
         .sort("host", "gpus", "nic", descending=[False, True, False])
         .unique("host", keep="first", maintain_order=True)

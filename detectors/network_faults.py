@@ -17,6 +17,7 @@ from detectors.faults import is_hard_fault
 from detectors.net_edges import FLUSHED, net_edges
 from detectors.net_settings import find_odd_settings
 from detectors.net_verdicts import edge_verdicts, local_verdicts
+from detectors.net_visitors import find_visitors
 from detectors.network_words import (
     device_verdict,
     flush_verdict,
@@ -60,8 +61,9 @@ def find_network_faults(
     Returns:
         `VERDICTS` of kind link_fault on the NIC or host whose port or device failed, on the host
         that several others could not reach, or on the link where one pair alone complains;
-        of kind config_drift on hosts set up unlike the others; unknown where only consequences
-        were logged. Events that are no fault give no row. Partition key: run.
+        of kind config_drift on hosts set up unlike the others, and on strangers at the bootstrap's
+        ports; unknown where only consequences were logged. Events that are no fault give no row.
+        Partition key: run.
 
     Raises:
         SchemaError: A frame lacks a column.
@@ -97,7 +99,7 @@ def _judged(events: pl.DataFrame, params: NetworkFaultParams) -> list[Verdict]:
     ]
     if not found and not ruled_out:
         found = flush_verdict(edges)
-    return [*found, *find_odd_settings(events)]
+    return [*found, *find_odd_settings(events), *find_visitors(events)]
 
 
 def _crashed(events: pl.DataFrame) -> set[str]:

@@ -393,6 +393,26 @@ def test_a_named_hang_is_told_once() -> None:
     assert told(found) == [("hang", "rank", 3, "high")]
 
 
+@pytest.mark.parametrize(
+    ("stalls", "expected"),
+    [
+        pytest.param([], ("job", None, "outside_collectives", "low"), id="nothing explains it"),
+        pytest.param(["a"], ("host", "a", "storage", "medium"), id="one host's kernel does"),
+        pytest.param(["a", "b"], ("job", None, "storage", "medium"), id="storage of several hosts"),
+    ],
+)
+def test_watchdogs_stuck_outside_of_collectives(
+    stalls: list[str], expected: tuple[str, str | None, str, str]
+) -> None:
+    """Watchdogs that stand still before any collective wait for something else: for storage."""
+    events = [
+        {"kind": "heartbeat_stuck", "rank": 0, "time": START},
+        *({"kind": "storage_stall", "host": host, "message": "slow reply"} for host in stalls),
+    ]
+    (verdict,) = judge([], events)
+    assert (verdict.level, verdict.subject.host, verdict.cause, verdict.confidence) == expected
+
+
 def test_another_frame_is_refused() -> None:
     """A frame that lacks columns is refused at the door."""
     empty = pl.LazyFrame()

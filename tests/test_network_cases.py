@@ -173,11 +173,20 @@ def who(verdict: Verdict) -> str:
             [("config_drift", "job", "", "bridge_interface", "high")],
             id="the same bridge address on two hosts is a wrong interface of the job",
         ),
-        pytest.param(VISITOR, [], id="a stray visitor harms nobody"),
+        pytest.param(
+            VISITOR,
+            [("config_drift", "job", "", "stray_visitor", "high")],
+            id="a stray visitor is from outside and no rank's fault",
+        ),
         pytest.param(
             plugins("IBext_v8", "IBext_v8", "IB", "IBext_v8"),
             [("config_drift", "host", "host=hx8-023", "network_plugin", "high")],
             id="the host without the plugin of the others is odd",
+        ),
+        pytest.param(
+            plugins("IBext_v8", "IB", "IB", "IBext_v8"),
+            [("config_drift", "job", "", "network_plugin", "medium")],
+            id="with as many on both sides neither is odd",
         ),
         pytest.param(
             {"job.log": SHARED_NIC},

@@ -44,6 +44,8 @@ def test_the_caller_knows_best_when() -> None:
         pytest.param("run12/mlx5_4.txt", None, id="a run or a device is no host"),
         pytest.param("drop/q32.csv", None, id="a short word with a number is no host"),
         pytest.param("drop/node017.csv", "node017", id="one with three digits is"),
+        pytest.param("dmesg-hx8-060.log", "hx8-060", id="a kernel log of a host"),
+        pytest.param("hx8-060_dmesg.txt", "hx8-060", id="a host's kernel log"),
     ],
 )
 def test_taken_on(name: str, expected: str | None) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import COLLECTIVES
+from collectors.texts.event_labels import label_value
 
 INIT: Final = "init"
 
@@ -76,20 +77,14 @@ def communicator_lives(events: pl.DataFrame) -> pl.DataFrame:
     """
     rows = events.filter(pl.col("kind").is_in(_KINDS)).sort("source", "position", nulls_last=True)
     told = rows.with_columns(
-        *(_said(name) for name in (*_SAID, "bus", "nvml_device")), comm=pl.col("code")
+        *(label_value(name).alias(name) for name in (*_SAID, "bus", "nvml_device")),
+        comm=pl.col("code"),
     ).with_columns(
         pl.col("comm_rank", "nvml_device").cast(pl.Int32, strict=False),
         pl.col("world").cast(pl.Int64, strict=False),
         nth=_births().over(_COMM),
     )
     return _grouped(told)
-
-
-def _said(name: str) -> pl.Expr:
-    """Return the attribute of that name."""
-    pair = pl.element().struct
-    value = pl.when(pair.field("key") == name).then(pair.field("value"))
-    return pl.col("attributes").list.eval(value).list.drop_nulls().list.first().alias(name)
 
 
 def _births() -> pl.Expr:

@@ -1,8 +1,8 @@
 """Read what a host's kernel says of the host itself: memory, CPUs, storage, tasks.
 
 Source: Linux `mm/oom_kill.c`, `kernel/hung_task.c`, `kernel/watchdog.c`, `drivers/edac`,
-`net/sunrpc` and `arch/x86/kernel/cpu/mce` for the printed forms; formats of GPU and host streams,
-section 5.4.
+`net/sunrpc` and `arch/x86/kernel/cpu/mce`, and Lustre's `ptlrpc/client.c`, for the printed forms;
+formats of GPU and host streams, section 5.4.
 """
 
 from typing import Final
@@ -34,6 +34,13 @@ _NFS: Final = (
     r"(?:^|\W)nfs: server (?P<server>\S+) (?P<text>not responding, (?:still trying|timed out)|OK)"
 )
 
+_LUSTRE: Final = (
+    r"Lustre(?:Error)?: .*?(?:(?P<text>Request sent has (?:timed out|failed)|was lost; in progress|"
+    r"operation \w+ .*?failed)|(?P<back>Connection restored))"
+)
+
+_LUSTRE_TARGET: Final = r"([\w-]+-(?:OST|MDT)[0-9a-fA-F]{4})"
+
 _MEMORY: Final = (
     r"EDAC (?:[\w-]+ )?(?P<controller>MC\d+): (?P<errors>\d+) (?P<type>CE|UE) (?P<text>.*)$"
 )
@@ -59,6 +66,7 @@ HOST_HINTS: Final = [
     "blocked in",
     "soft lockup",
     "nfs: server",
+    "Lustre",
     "EDAC",
     "mce: [Hardware",
     "above threshold",
@@ -77,7 +85,7 @@ def find_host_faults(lines: pl.DataFrame) -> pl.DataFrame:
         memory_error, machine_check and cpu_throttled.
     """
     ours = lines.filter(pl.col("message").str.contains_any(HOST_HINTS))
-    readers = (_kills, _blocked, _stuck, _storage, _memory, _checks, _throttled)
+    readers = (_kills, _blocked, _stuck, _storage, _lustre, _memory, _checks, _throttled)
     return pl.concat(reader(ours) for reader in readers)
 
 
@@ -149,6 +157,23 @@ def _storage(lines: pl.DataFrame) -> pl.DataFrame:
             "device_kind": pl.lit("storage"),
             "code": pl.when(~is_back).then(pl.col("text").str.extract(r"(still trying|timed out)")),
             "peer": pl.col("server"),
+        },
+    )
+
+
+def _lustre(lines: pl.DataFrame) -> pl.DataFrame:
+    is_back = pl.col("back").is_not_null()
+    kinds = (pl.lit("storage_recovered"), pl.lit("storage_stall"))
+    target = pl.col("message").str.extract(_LUSTRE_TARGET)
+    return records(
+        matched(lines, _LUSTRE),
+        {
+            "kind": pl.when(is_back).then(kinds[0]).otherwise(kinds[1]),
+            "severity": pl.when(is_back).then(pl.lit("info")).otherwise(pl.lit("error")),
+            "device_kind": pl.lit("storage"),
+            "code": pl.when(~is_back).then(pl.lit("lustre")),
+            "peer": target,
+            "fold": pl.format("lustre {} {}", pl.col("text").fill_null(""), target.fill_null("")),
         },
     )
 

@@ -22,3 +22,14 @@ def event_labels(values: Mapping[str, pl.Expr]) -> pl.Expr:
     said = pl.element().filter(pl.element().struct.field("value").is_not_null())
     kept = pl.concat_list(pairs).list.eval(said)
     return pl.when(kept.list.len() > 0).then(kept).cast(pl.List(LABEL))
+
+
+def label_value(name: str) -> pl.Expr:
+    """Return what `attributes` of `EVENTS` say under a name; null if they do not.
+
+    Args:
+        name: The attribute; of several the first counts.
+    """
+    pair = pl.element().struct
+    value = pl.when(pair.field("key") == name).then(pair.field("value"))
+    return pl.col("attributes").list.eval(value).list.drop_nulls().list.first()
