@@ -10,6 +10,10 @@ from typing import Final
 
 import polars as pl
 
+from collectors.communication.inspector_metrics import (
+    inspector_metric_names,
+    read_inspector_metrics,
+)
 from collectors.ethernet.gnmi_series import gnmi_names, read_gnmi_series
 from collectors.ethernet.roce import read_roce, roce_names
 from collectors.ethernet.snmp import read_snmp, snmp_names
@@ -50,6 +54,7 @@ MAPPERS: Final = (
     Mapper(knows=port_exporter_names, read=read_port_exporters),
     Mapper(knows=lambda _: hardware_names(), read=read_hardware),
     Mapper(knows=lambda _: complaint_names(), read=read_complaints),
+    Mapper(knows=lambda _: inspector_metric_names(), read=read_inspector_metrics),
 )
 
 NOT_READ: Final = {
