@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
 from collectors.communication.flight_recorder import (
     read_dump,
@@ -19,6 +20,7 @@ from collectors.communication.flight_recorder import (
 from collectors.frames import COLLECTIVES
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.event_labels import label_value
 from collectors.texts.plain_pickles import (
     BrokenPickleError,
     PickleBudget,
@@ -208,6 +210,122 @@ def test_the_rank_is_in_the_name(tmp_path: Path, name: str, rank: int | None) ->
     """A dump does not know its rank; its file's name does."""
     reading = read(tmp_path, pickle.dumps(dump(entry())), name)
     assert set(reading.collectives["rank"]) == {rank}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(dump(entry()), ("2.9", "info", "1", "180.0"), id="a dump with an entry"),
+        pytest.param(dump(), ("2.9", "info", "0", None), id="a rank that hangs has none left"),
+        pytest.param(dump(version="2.10"), ("2.10", "info", "0", None), id="2.10 is after 2.9"),
+        pytest.param(dump(version="2.11"), ("2.11", "warning", "0", None), id="a newer version"),
+        pytest.param(dump(version=[1]), ("list", "info", "0", None), id="no version at all"),
+        pytest.param([], (None, "info", "0", None), id="a bare list without entries"),
+    ],
+)
+def test_a_dump_is_there(
+    tmp_path: Path, value: object, expected: tuple[str | None, str, str, str | None]
+) -> None:
+    """Each dump is an event, whatever is in it: an empty one is a fact about its rank."""
+    events = read(tmp_path, pickle.dumps(value)).events
+    told = events.select(
+        "code", "severity", label_value("entries").alias("n"), label_value("timeout_seconds")
+    )
+    assert (told.rows(), events["rank"].to_list()) == ([expected], [1])
+
+
+def test_old_and_doubled_dumps_are_left_out() -> None:
+    """A rank's newest dump counts, and none that is of an earlier attempt."""
+    hour = 3_600_000_000_000
+    start = 1_758_610_505_592_849_034
+    files = {"a/_dump_1": (1, 0), "b/_dump_1": (1, 0), "a/_dump_2": (2, 1), "c/_dump_3": (3, -5)}
+    reading = join_readings(
+        read_dump(pickle.dumps(dump(entry(time_created_ns=start + at * hour // 2))), rank, name)
+        for name, (rank, at) in files.items()
+    )
+    kept = drop_stale_dumps(reading.collectives, reading.events)
+    assert set(kept["source"]) == {"a/_dump_1", "a/_dump_2"}
+    assert drop_stale_dumps(kept, reading.events.clear()).equals(kept)
+
+
+def nested(instructions: bytes) -> bytes:
+    """Return a pickle of 100 containers, each in the next."""
+    return b"\x80\x02" + instructions * 100
+
+
+def laughs(depth: int) -> bytes:
+    """Return a pickle of lists that each hold the one before ten times."""
+    levels = b"".join(
+        b"]q" + bytes([at + 1]) + b"(" + (b"h" + bytes([at])) * 10 + b"e" for at in range(depth)
+    )
+    return b"\x80\x02(X\x03\x00\x00\x00lolq\x00" + levels + b"t."
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(b"\x80\x02cos\nsystem\n.", "GLOBAL", id="a name"),
+        pytest.param(b"\x80\x04\x8c\x02os\x8c\x06system\x93.", "STACK_GLOBAL", id="a new name"),
+        pytest.param(b"\x80\x02N)R.", "REDUCE", id="a call"),
+        pytest.param(b"\x80\x02N}b.", "BUILD", id="a state set"),
+        pytest.param(
+            b"(ios\nsystem\n.", "JSON", id="an instance of protocol 0 is no pickle of ours"
+        ),
+        pytest.param(b"\x80\x02(ios\nsystem\n.", "INST", id="an instance"),
+        pytest.param(b"\x80\x02(No.", "OBJ", id="an object"),
+        pytest.param(b"\x80\x02N)\x81.", "NEWOBJ", id="a new object"),
+        pytest.param(b"\x80\x04N)}\x92.", "NEWOBJ_EX", id="a new object with names"),
+        pytest.param(b"\x80\x02\x82\x01.", "EXT1", id="a registered name"),
+        pytest.param(b"\x80\x02\x83\x01\x00.", "EXT2", id="a registered name in two bytes"),
+        pytest.param(b"\x80\x02\x84\x01\x00\x00\x00.", "EXT4", id="a registered name in four"),
+        pytest.param(b"\x80\x02P1\n.", "PERSID", id="something kept elsewhere"),
+        pytest.param(b"\x80\x02NQ.", "BINPERSID", id="something kept elsewhere, on the stack"),
+        pytest.param(b"\x80\x05\x97.", "NEXT_BUFFER", id="a buffer from outside"),
+        pytest.param(b"\x80\x02S'x'\n.", "STRING", id="a text of protocol 0"),
+        pytest.param(b"\x80\x02L12L\n.", "LONG", id="a number of protocol 0"),
+        pytest.param(b"\x80\x04\x8f.", "EMPTY_SET", id="a set"),
+        pytest.param(
+            b"\x80\x02\x8a\xff" + b"\x7f" * 255 + b".", "2039 bits", id="a number of 255 bytes"
+        ),
+        pytest.param(b"\x80\x02\x8b\xff\xff\xff\x7f.", "not enough", id="a number of 2 GiB"),
+        pytest.param(b"\x80\x02X\x00\x00\x00\x80abc.", "expected", id="a text of 2 GiB"),
+        pytest.param(
+            b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f.", "expected", id="a text of 8 EiB"
+        ),
+        pytest.param(nested(b"]"), "exhausted", id="lists that are never closed"),
+        pytest.param(nested(b"]") + b"a" * 99 + b".", "64 containers", id="lists in lists"),
+        pytest.param(nested(b"}K\x01") + b"Ns" + b"s" * 99 + b".", "64 containers", id="dicts"),
+        pytest.param(b"\x80\x02)" + b"\x85" * 100 + b".", "64 containers", id="tuples in tuples"),
+        pytest.param(
+            b"\x80\x02]q\x00" + b"]h\x00aq\x00" * 100 + b".", "64 containers", id="through memory"
+        ),
+        pytest.param(laughs(20), "no flight recorder dump", id="a billion laughs are never told"),
+    ],
+)
+def test_every_way_out_of_plain_data(content: bytes, reason: str) -> None:
+    """Each instruction that could build, name or fetch anything, or cost too much, is refused."""
+    rejects = read_dump(content, 1, "x").rejects
+    assert (rejects.height, reason in rejects["reason"][0]) == (1, True)
+
+
+def test_shared_structures_are_never_spelled_out() -> None:
+    """A billion laughs in any field of an entry costs no more than its reference."""
+    lol: object = "lol"
+    for _ in range(20):
+        lol = [lol] * 10
+    fields = ("process_group", "pg_id", "profiling_name", "input_sizes", "state", "timeout_ms")
+    whole = dump(entry(**dict.fromkeys(fields, lol)), entry(process_group=(lol, lol)))
+    whole |= {"version": lol, "pg_config": {"7": {"name": lol, "desc": lol, "ranks": lol}}}
+    reading = read_dump(pickle.dumps(whole), 1, "x")
+    assert reading.collectives.filter(pl.col("operation").is_not_null())["group"].to_list() == [
+        "list"
+    ]
+
+
+def test_too_much_to_remember() -> None:
+    """A pickle that keeps more values than any dump has is refused."""
+    with pytest.raises(UnsafePickleError, match="at most 10 remembered values"):
+        load_plain_pickle(pickle.dumps([[] for _ in range(20)]), PickleBudget(max_remembered=10))
 
 
 class Bomb:

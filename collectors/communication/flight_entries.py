@@ -23,6 +23,8 @@ _MAX_DIMENSIONS: Final = 32
 
 _MAX_INT: Final = 2**63 - 1
 
+_MAX_TEXT: Final = 256
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -39,11 +41,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dump:
-    """The parts of a dump: entries, groups by name, and standings by local number."""
+    """The parts of a dump: entries, groups by name, and standings by local number.
+
+    Attributes:
+        entries: As they are.
+        groups: By name.
+        standings: (last enqueued, last completed) by local number.
+        version: As the dump says it; null for a bare list.
+    """
 
     entries: tuple[Mapping[str, object], ...]
     groups: Mapping[str, Group]
     standings: Mapping[str, tuple[int | None, int | None]]
+    version: str | None = None
 
     def local_names(self) -> dict[str, tuple[str, str | None]]:
         """Return name and description of the local group numbers that entries name."""
@@ -52,7 +62,7 @@ class Dump:
             named[DEFAULT_GROUP] = (DEFAULT_GROUP, None)
         for entry in self.entries:
             name, description = _group_of(entry)
-            named[str(entry.get("pg_id"))] = (name, description)
+            named[_text(entry.get("pg_id"))] = (name, description)
         return named
 
 
@@ -77,33 +87,47 @@ def dump_of(value: object) -> Dump | None:
         entries=_mappings(listed),
         groups={group.name: group for group in groups},
         standings=standings,
+        version=_text(whole["version"]) if "version" in whole else None,
     )
 
 
+def version_tuple(version: str | None) -> tuple[int, ...]:
+    """Return a version as numbers that compare: 2.10 is after 2.9; empty for none."""
+    return tuple(int(part) for part in re.findall(r"\d{1,6}", version or ""))
+
+
 def entry_rows(dump: Dump, rank: int | None) -> Iterator[Row]:
-    """Yield a row an entry."""
+    """Yield a row an entry; a group's ranks stand in its first, and in pairs, which need them."""
+    listed: set[str] = set()
     for number, entry in enumerate(dump.entries):
         name, description = _group_of(entry)
-        enqueued, completed = dump.standings.get(str(entry.get("pg_id")), (None, None))
+        enqueued, completed = dump.standings.get(_text(entry.get("pg_id")), (None, None))
         created = as_int(entry.get("time_created_ns"))
         is_p2p = _is_p2p(entry)
         sequence = as_int(entry.get("collective_seq_id", entry.get("seq_id")))
         timeout = as_int(entry.get("timeout_ms"))
-        yield _place(dump.groups.get(name), rank) | {
-            "rank": rank,
-            "group": name,
-            "group_name": description,
-            "sequence": None if is_p2p else sequence,
-            "operation": str(entry.get("profiling_name", "")).split(":")[-1] or None,
-            "input_count": _elements(entry.get("input_sizes")),
-            "output_count": _elements(entry.get("output_sizes")),
-            "state": _state(entry, completed),
-            "enqueued": enqueued,
-            "completed": completed,
-            "timeout_seconds": None if timeout is None else timeout / 1000,
-            "created_us": None if not created else created // 1000,
-            "position": number,
-        }
+        place = _place(dump.groups.get(name), rank)
+        known = {} if is_p2p or name not in listed else {"group_ranks": None}
+        listed.add(name)
+        yield (
+            place
+            | known
+            | {
+                "rank": rank,
+                "group": name,
+                "group_name": description,
+                "sequence": None if is_p2p else sequence,
+                "operation": _operation(entry) or None,
+                "input_count": _elements(entry.get("input_sizes")),
+                "output_count": _elements(entry.get("output_sizes")),
+                "state": _state(entry, completed),
+                "enqueued": enqueued,
+                "completed": completed,
+                "timeout_seconds": None if timeout is None else timeout / 1000,
+                "created_us": None if not created else created // 1000,
+                "position": number,
+            }
+        )
 
 
 def status_rows(dump: Dump, rank: int | None) -> Iterator[Row]:
@@ -160,15 +184,25 @@ def _state(entry: Mapping[str, object], completed: int | None) -> str | None:
 
 
 def _is_p2p(entry: Mapping[str, object]) -> bool:
-    name = str(entry.get("profiling_name", "")).split(":")[-1]
-    return entry.get("is_p2p") is True or name.startswith(("send ", "recv "))
+    return entry.get("is_p2p") is True or _operation(entry).startswith(("send ", "recv "))
+
+
+def _operation(entry: Mapping[str, object]) -> str:
+    """Return an entry's operation without its backend; empty if it names none."""
+    name = entry.get("profiling_name")
+    return _text(name).split(":")[-1] if isinstance(name, str) else ""
+
+
+def _text(value: object) -> str:
+    """Return a text or a number as text, anything else by its type: it may be endless."""
+    return str(value)[:_MAX_TEXT] if isinstance(value, (str, int)) else type(value).__name__
 
 
 def _group(name: str, config: object) -> Group:
     fields = _mapping(config)
     described = fields.get("desc")
     return Group(
-        name=str(fields.get("name", name)),
+        name=_text(fields.get("name", name)),
         description=described if isinstance(described, str) else None,
         ranks=_ranks(fields.get("ranks")),
     )
@@ -188,8 +222,8 @@ def _group_of(entry: Mapping[str, object]) -> tuple[str, str | None]:
     """Return name and description of an entry's group; old dumps have its local number only."""
     group = entry.get("process_group")
     if not isinstance(group, (list, tuple)) or not group:
-        return str(entry.get("pg_id")), None
-    parts = [str(part)[:256] for part in cast("Sequence[object]", group)[:2]]
+        return _text(entry.get("pg_id")), None
+    parts = [_text(part) for part in cast("Sequence[object]", group)[:2]]
     return parts[0], parts[1] if len(parts) > 1 else None
 
 

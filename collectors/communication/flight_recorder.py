@@ -19,11 +19,13 @@ from collectors.communication.flight_entries import (
     entry_rows,
     group_rows,
     status_rows,
+    version_tuple,
 )
 from collectors.frames import COLLECTIVES
 from collectors.identity import file_rank
 from collectors.readings import Reading, reading_of, reject_file
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.event_labels import event_labels
 from collectors.texts.plain_pickles import (
     DEFAULT_BUDGET,
     BrokenPickleError,
@@ -33,6 +35,9 @@ from collectors.texts.plain_pickles import (
 )
 
 _PICKLE_MAGIC: Final = re.compile(rb"\x80[\x02-\x05]")
+
+LAST_VERSION: Final = (2, 10)
+"""The newest version whose form is known; newer ones are read as far as they are alike."""
 
 _KEYS: Final = (b"pg_status", b"pg_config", b"profiling_name", b"collective_seq_id")
 
@@ -59,8 +64,10 @@ def read_flight_recorder(path: Path, source: str, _options: ReadOptions) -> Read
         Point-to-point entries have no sequence: their numbers are a rank's own. `reported` rows
         are the standing of a group: its last enqueued and completed numbers, -1 for none yet.
         `unmapped` are such rows under a local number, and `configured` lists the groups that the
-        rank is in; both are for `collectors.communication.flight_groups`. A dump that asks for more
-        than plain data, or that is none, is one reject that says why.
+        rank is in; both are for `collectors.communication.flight_groups`. One event of kind
+        `flight_dump` tells the version as its code, the newest entry's time, and how many entries
+        there are: a rank that hangs often has none. A dump that asks for more than plain data, or
+        that is none, is one reject that says why.
 
     Raises:
         OSError: The file cannot be read.
@@ -78,7 +85,24 @@ def read_dump(
         return reject_file(source, str(error))
     if dump is None:
         return reject_file(source, "no flight recorder dump")
-    return reading_of(collectives=_collectives(dump, rank, source))
+    rows = _collectives(dump, rank, source)
+    here = {"rank": pl.lit(rank), "source": pl.lit(source)}
+    return reading_of(collectives=rows, events=_event(dump, rows).with_columns(**here))
+
+
+def _event(dump: Dump, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the event that a dump is there, whatever is in it; a warning of unknown versions."""
+    is_known = version_tuple(dump.version) <= LAST_VERSION
+    timeout = pl.col("timeout_seconds").max()
+    entries = pl.lit(str(len(dump.entries)))
+    return rows.select(
+        time=pl.col("time").max(),
+        kind=pl.lit("flight_dump"),
+        code=pl.lit(dump.version, dtype=pl.String),
+        severity=pl.lit("info" if is_known else "warning"),
+        count=pl.lit(1),
+        attributes=event_labels({"entries": entries, "timeout_seconds": timeout}),
+    )
 
 
 def _plain(data: bytes, budget: PickleBudget) -> object:

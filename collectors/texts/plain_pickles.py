@@ -7,7 +7,7 @@ that newer protocols write for the same data.
 """
 
 import pickletools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -20,11 +20,15 @@ class PickleBudget:
         max_bytes: Length of the file.
         max_operations: Instructions; a dump of 2000 entries with stacks has under a million.
         max_number_bits: Width of a number; more than any counter or nanosecond stamp has.
+        max_remembered: Values that it may refer to again.
+        max_depth: Containers inside containers; a dump has six.
     """
 
     max_bytes: int = 256 * 2**20
     max_operations: int = 20_000_000
     max_number_bits: int = 128
+    max_remembered: int = 10_000_000
+    max_depth: int = 64
 
 
 DEFAULT_BUDGET: Final = PickleBudget()
@@ -39,16 +43,55 @@ class BrokenPickleError(ValueError):
 
 
 class _Machine:
-    """The stack, marks and memo of a pickle being read."""
+    """The stack, marks and memo of a pickle being read, and how deep its containers are.
 
-    def __init__(self) -> None:
+    Depths are kept by identity: a container lives as long as the machine may meet it again, since
+    all of them are kept.
+    """
+
+    def __init__(self, budget: PickleBudget) -> None:
+        self.budget = budget
         self.stack: list[object] = []
         self.marks: list[int] = []
         self.memo: dict[object, object] = {}
+        self.depths: dict[int, int] = {}
+        self.kept: list[object] = []
 
     def push(self, value: object) -> None:
         """Put a value on the stack."""
         self.stack.append(value)
+
+    def push_container(self, value: object, inside: Iterable[object] = ()) -> None:
+        """Put a container on the stack."""
+        self.kept.append(value)
+        self.deepen(value, inside)
+        self.stack.append(value)
+
+    def deepen(self, container: object, inside: Iterable[object]) -> None:
+        """Note how deep a container is now that it holds some values.
+
+        Raises:
+            UnsafePickleError: It is deeper than the budget.
+        """
+        below = max((self.depths.get(id(one), 0) for one in inside), default=0)
+        depth = max(self.depths.get(id(container), 1), below + 1)
+        if depth > self.budget.max_depth:
+            raise UnsafePickleError(
+                f"wanted at most {self.budget.max_depth} containers in each other; found more"
+            )
+        self.depths[id(container)] = depth
+
+    def remember(self, key: object) -> None:
+        """Keep the value on top to be met again.
+
+        Raises:
+            UnsafePickleError: So many are kept already.
+        """
+        if len(self.memo) >= self.budget.max_remembered:
+            raise UnsafePickleError(
+                f"wanted at most {self.budget.max_remembered} remembered values; found more"
+            )
+        self.memo[key] = self.stack[-1]
 
     def above_mark(self) -> list[object]:
         """Return what lies above the last mark, off the stack."""
@@ -70,6 +113,7 @@ class _Machine:
         top = self.stack[-1]
         if not isinstance(top, list):
             raise TypeError
+        self.deepen(cast("object", top), items)
         cast("list[object]", top).extend(items)
 
     def set_items(self, items: list[object]) -> None:
@@ -77,6 +121,7 @@ class _Machine:
         top = self.stack[-1]
         if not isinstance(top, dict) or any(type(key) not in {str, int} for key in items[::2]):
             raise TypeError
+        self.deepen(cast("object", top), items[1::2])
         cast("dict[object, object]", top).update(zip(items[::2], items[1::2], strict=True))
 
 
@@ -87,8 +132,8 @@ def _pushing(value: object) -> _Step:
     return lambda machine, _value: machine.push(value)
 
 
-def _remember(machine: _Machine, key: object) -> None:
-    machine.memo[key] = machine.stack[-1]
+def _push_tuple(machine: _Machine, items: list[object]) -> None:
+    machine.push_container(tuple(items), items)
 
 
 _CONSTANTS: Final[Mapping[str, object]] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -108,20 +153,20 @@ _STEPS: Final[Mapping[str, _Step]] = {
     **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda _machine, _value: None),
     **dict.fromkeys(_PUSHED, _Machine.push),
     **{name: _pushing(value) for name, value in _CONSTANTS.items()},
-    "EMPTY_DICT": lambda machine, _value: machine.push({}),
-    "EMPTY_LIST": lambda machine, _value: machine.push([]),
+    "EMPTY_DICT": lambda machine, _value: machine.push_container({}),
+    "EMPTY_LIST": lambda machine, _value: machine.push_container([]),
     "EMPTY_TUPLE": lambda machine, _value: machine.push(()),
     "MARK": lambda machine, _value: machine.marks.append(len(machine.stack)),
-    "TUPLE": lambda machine, _value: machine.push(tuple(machine.above_mark())),
-    "TUPLE1": lambda machine, _value: machine.push(tuple(machine.take(1))),
-    "TUPLE2": lambda machine, _value: machine.push(tuple(machine.take(2))),
-    "TUPLE3": lambda machine, _value: machine.push(tuple(machine.take(3))),
+    "TUPLE": lambda machine, _value: _push_tuple(machine, machine.above_mark()),
+    "TUPLE1": lambda machine, _value: _push_tuple(machine, machine.take(1)),
+    "TUPLE2": lambda machine, _value: _push_tuple(machine, machine.take(2)),
+    "TUPLE3": lambda machine, _value: _push_tuple(machine, machine.take(3)),
     "APPEND": lambda machine, _value: machine.extend(machine.take(1)),
     "APPENDS": lambda machine, _value: machine.extend(machine.above_mark()),
     "SETITEM": lambda machine, _value: machine.set_items(machine.take(2)),
     "SETITEMS": lambda machine, _value: machine.set_items(machine.above_mark()),
-    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _remember),
-    "MEMOIZE": lambda machine, _value: _remember(machine, len(machine.memo)),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), _Machine.remember),
+    "MEMOIZE": lambda machine, _value: machine.remember(len(machine.memo)),
     **dict.fromkeys(
         ("BINGET", "LONG_BINGET"), lambda machine, key: machine.push(machine.memo[key])
     ),
@@ -143,7 +188,7 @@ def load_plain_pickle(data: bytes, budget: PickleBudget = DEFAULT_BUDGET) -> obj
     """
     if len(data) > budget.max_bytes:
         raise UnsafePickleError(f"wanted at most {budget.max_bytes} bytes, found {len(data)}")
-    machine = _Machine()
+    machine = _Machine(budget)
     try:
         for count, (operation, value, at) in enumerate(pickletools.genops(data)):
             _check(operation.name, at)
