@@ -11,6 +11,8 @@ import polars as pl
 
 from collectors.frames import TIME, schema_of
 from collectors.identity import short_hosts
+from collectors.texts.event_labels import label_value
+from detectors.addresses import bare_address, known_addresses
 
 FLUSHED: Final = "5"
 """Status of a request flushed after an earlier error on its queue pair: never first evidence."""
@@ -29,8 +31,9 @@ EDGES: Final = schema_of(
         "message": pl.String,
     }
 )
-"""One row a reporting host, peer and status: its first such error. `named` tells that the peer is a
-known host, else it is an address; null `peer` is not said. `nic` is the reporter's."""
+"""One row a reporting host, peer and status: the first such error of a process. `named` tells that
+the peer is a known host, else it is an address; null `peer` is not said. `nic` is the reporter's.
+"""
 
 _KEY: Final = ("run", "host", "peer", "status")
 
@@ -39,22 +42,15 @@ def net_edges(events: pl.LazyFrame) -> pl.DataFrame:
     """Return `EDGES`, by run, host and peer.
 
     Args:
-        events: `EVENTS` with run and host; `net_error` tells errors, `oob_address` who has which
-            address. Errors whose reporter is not known are left out.
+        events: `EVENTS` with run and host; `net_error` tells errors; see `known_addresses` for who
+            has which address. Errors whose reporter is not known are left out, as are those that a
+            process tells after its first: they follow it.
     """
     known = events.select("host").drop_nulls().unique().collect()["host"]
-    address = pl.col("peer").str.to_lowercase().str.replace(r"%.*$", "")
-    bare = address.str.strip_chars("[]").str.replace(r"^::ffff:", "")
-    owners = (
-        events.filter(pl.col("kind") == "oob_address")
-        .drop_nulls(["host", "peer"])
-        .group_by(bare.alias("address"))
-        .agg(pl.col("host").n_unique().alias("owners"), pl.col("host").min().alias("owner"))
-        .filter(pl.col("owners") == 1)
-    )
-    errors = events.filter(pl.col("kind") == "net_error").drop_nulls("host")
+    owners = known_addresses(events).lazy()
+    errors = _first_errors(events.filter(pl.col("kind") == "net_error").drop_nulls("host"))
     return (
-        errors.with_columns(address=bare)
+        errors.with_columns(address=bare_address(pl.col("peer")))
         .join(owners, on="address", how="left")
         .with_columns(peer=pl.coalesce("owner", short_hosts(pl.col("address"), known)))
         .rename({"code": "status", "device": "nic"})
@@ -65,3 +61,12 @@ def net_edges(events: pl.LazyFrame) -> pl.DataFrame:
         .select(EDGES.names())
         .collect()
     )
+
+
+def _first_errors(errors: pl.LazyFrame) -> pl.LazyFrame:
+    """Return of each process its first error that is no flush; all where none is known."""
+    process = ["run", "source", "host", "pid"]
+    told = errors.with_columns(pid=label_value("pid"), flushed=pl.col("code") == FLUSHED)
+    first = pl.col("position").filter(~pl.col("flushed")).min().over(process)
+    later = ~pl.col("flushed") & (pl.col("position") > first)
+    return told.filter(pl.col("pid").is_null() | ~later.fill_null(value=False))

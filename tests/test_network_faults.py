@@ -38,6 +38,26 @@ def said(kind: str, *values: tuple[str, str], **more: Any) -> list[dict[str, Any
     return [{"kind": kind, "host": host, "code": code} | more for host, code in values]
 
 
+def labels(**pairs: str) -> list[dict[str, str]]:
+    """Attributes of an event."""
+    return [{"key": key, "value": value} for key, value in pairs.items()]
+
+
+def setting(host: str, value: str, name: str = "NCCL_IB_GID_INDEX") -> dict[str, Any]:
+    """An echo of the environment."""
+    return {"kind": "setting", "host": host, "code": name, "attributes": labels(value=value)}
+
+
+def channel(
+    host: str, rank: int, peer: int, device: str, direction: str, **more: str
+) -> dict[str, Any]:
+    """One end of a channel between hosts."""
+    said = {"comm_rank": str(rank), "direction": direction, "net_device": device}
+    attributes = labels(pid="7", transport="NET", channels="00 01", **said, **more)
+    rest = {"peer": str(peer), "code": f"NET/IB/{device}/GDRDMA", "attributes": attributes}
+    return {"kind": "channel", "host": host, **rest}
+
+
 def alive(*hosts: str) -> list[dict[str, Any]]:
     """Hosts that are known."""
     return [{"kind": "note", "host": host} for host in hosts]
@@ -337,6 +357,88 @@ SHARED = [
             id="another build that all hosts complain of is the job's",
         ),
         pytest.param(said("config_error", ("a1", "rails")), [], id="a crossing of rails is a note"),
+        pytest.param(
+            said(
+                "channel",
+                ("a1", "NET/IB/0/GDRDMA"),
+                ("b1", "NET/IB/0/GDRDMA"),
+                ("c1", "NET/IB/0/GDRDMA"),
+                ("c1", "NET/IB/1"),
+            ),
+            [("host", "host=c1", "gpudirect", "medium")],
+            id="GPUDirect on some channels where the others have it on all",
+        ),
+        pytest.param(
+            [
+                *said("channel_counts", ("a1", "16"), ("b1", "16"), ("c1", "8"), position=1),
+                *said("channel_counts", ("a1", "2"), position=9),
+            ],
+            [("host", "host=c1", "channel_count", "medium")],
+            id="fewer channels than the others",
+        ),
+        pytest.param(
+            [setting("a1", "3"), setting("b1", "3"), setting("c1", "0")],
+            [("host", "host=c1", "environment", "medium")],
+            id="another value of a variable",
+        ),
+        pytest.param(
+            [
+                setting("a1", "3"),
+                setting("b1", "3"),
+                setting("c1", "x", name="NCCL_DEBUG"),
+                setting("a1", "a", name="NCCL_IB_HCA"),
+            ],
+            [("host", "host=c1", "environment", "medium")],
+            id="a variable that is not set there; those that name a host's own things may differ",
+        ),
+        pytest.param(
+            [setting("a1", "3"), setting("b1", "0")], [], id="of two hosts nobody sets it oddly"
+        ),
+        pytest.param(
+            [setting("a1", "3"), setting("b1", "2"), setting("c1", "0")],
+            [],
+            id="where all differ nobody is odd",
+        ),
+        pytest.param(
+            [channel("a1", 0, 8, "1", "send"), channel("b1", 8, 0, "0", "receive")],
+            [("job", "", "cross_rail", "low")],
+            id="a channel from one rail to another names no host",
+        ),
+        pytest.param(
+            [channel("a1", 0, 8, "1", "send"), channel("b1", 8, 0, "1", "receive")],
+            [],
+            id="a channel inside a rail",
+        ),
+        pytest.param(
+            [
+                channel("a1", 0, 8, "1", "send"),
+                channel("b1", 8, 0, "0", "receive"),
+                channel("c1", 0, 8, "1", "send"),
+            ],
+            [],
+            id="ranks of two communicators with the same numbers are not joined",
+        ),
+        pytest.param(
+            [
+                channel("a1", 0, 8, "1", "send", proxy_rank="1"),
+                channel("b1", 8, 0, "0", "receive"),
+            ],
+            [],
+            id="a device reached through another rank is not the printer's rail",
+        ),
+        pytest.param(
+            said("stray_visitor", ("a1", "GET / HT"), peer="10.9.0.7"),
+            [("job", "", "stray_visitor", "high")],
+            id="a stranger is from outside",
+        ),
+        pytest.param(
+            [
+                *said("stray_visitor", ("a1", None)),  # type: ignore[arg-type]  # no greeting
+                {"kind": "comm_error", "host": "b1", "severity": "error"},
+            ],
+            [("job", "", "stray_visitor", "medium")],
+            id="a stranger beside errors",
+        ),
     ],
 )
 def test_odd_settings(
@@ -346,6 +448,18 @@ def test_odd_settings(
     found = judge(events)
     assert all(v.kind == "config_drift" for v in found)
     assert [(v.level, who(v), v.cause, v.confidence) for v in found] == expected
+
+
+def test_a_process_accuses_once() -> None:
+    """What a process tells after its first error follows it; a flush before is none."""
+    mine = {"source": "a.log", "attributes": labels(pid="7")}
+    events = [
+        error("a1", "c1", 5, position=1, **mine),
+        error("a1", "c1", 12, position=2, **mine),
+        error("a1", "d1", 12, position=3, **mine),
+        *alive("c1", "d1"),
+    ]
+    assert told(judge(events)) == [("link_fault", "link", "link=a1 - c1", "unreachable", "low")]
 
 
 MIXED = [
