@@ -26,6 +26,9 @@ from collectors.infiniband.perfquery import read_perfquery, wants_perfquery
 from collectors.infiniband.query_errors import read_query_errors, wants_query_errors
 from collectors.infiniband.sysfs_dumps import read_sysfs_dump, wants_sysfs_dump
 from collectors.infiniband.telemetry_stream import read_telemetry_stream, wants_telemetry_stream
+from collectors.kubernetes.descriptions import read_pod_descriptions, wants_pod_descriptions
+from collectors.kubernetes.documents import read_kubernetes_documents, wants_kubernetes_documents
+from collectors.kubernetes.tables import read_kubernetes_tables, wants_kubernetes_tables
 from collectors.logs import read_logs, wants_logs
 from collectors.metrics.metric_files import (
     read_exposition,
@@ -102,6 +105,13 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="scontrol", wants=wants_scontrol, read=read_scontrol),
     Dialect(name="slurm list", wants=wants_slurm_listings, read=read_slurm_listings),
     Dialect(name="slurm accounts", wants=wants_sacct, read=read_sacct),
+    Dialect(
+        name="kubernetes document",
+        wants=wants_kubernetes_documents,
+        read=read_kubernetes_documents,
+    ),
+    Dialect(name="kubernetes table", wants=wants_kubernetes_tables, read=read_kubernetes_tables),
+    Dialect(name="pod description", wants=wants_pod_descriptions, read=read_pod_descriptions),
     Dialect(name="log", wants=wants_logs, read=read_logs),
 )
 """In order of specificity: among equally sure dialects the earlier one reads."""

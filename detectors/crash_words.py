@@ -184,7 +184,8 @@ def _victims(crash: Crash, subject: Subject) -> tuple[str, ...]:
     names = [
         f"rank {rank}" if rank is not None else host
         for rank, host in rows.iter_rows()
-        if (rank is not None and rank != subject.rank) or (rank is None and host is not None)
+        if (rank is not None and rank != subject.rank)
+        or (rank is None and host not in (None, subject.host))
     ]
     return tuple(dict.fromkeys(names))[:MAX_VICTIMS]
 

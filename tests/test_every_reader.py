@@ -56,6 +56,23 @@ SEEDS: dict[str, str] = {
         '"2031-02-03T04:00:00Z",\n"active_nodes":"n[001-003]","active_ranks":24}\n'
         '{"gpu_relative_perf_scores":{"0":0.98,"1":NaN},"rank_to_node":{"0":"n001"}}\n'
     ),
+    "kubernetes document": (
+        '{"apiVersion":"v1","kind":"List","items":[{"kind":"Pod","metadata":{"name":"llm-worker-3",'
+        '"labels":{"training.kubeflow.org/job-name":"llm"}},\n"spec":{"nodeName":"gpu-n2"},'
+        '"status":{"phase":"Failed","containerStatuses":[{"name":"train","restartCount":1,'
+        '"state":{"terminated":\n{"exitCode":137,"reason":"OOMKilled"}}}]}}]}\n'
+    ),
+    "kubernetes table": (
+        "NAME           READY   STATUS      RESTARTS     AGE   IP         NODE\n"
+        "llm-worker-3   0/1     OOMKilled   1 (5m ago)   2h    10.0.0.2   gpu-n2\n"
+        "llm-worker-4   1/1     Running     0            2h    10.0.0.3   gpu-n3\n"
+    ),
+    "pod description": (
+        "Name:         llm-worker-3\nNamespace:    ml\nPriority:     0\n"
+        "Node:         gpu-n2/10.1.0.2\nStatus:       Failed\nContainers:\n  train:\n"
+        "    State:          Terminated\n      Reason:       OOMKilled\n"
+        "      Exit Code:    137\n"
+    ),
     "port capture": (
         "$ ethtool -S eth4\nNIC statistics:\n     rx_prio3_pause: 21\n     rx_symbol_err_phy: 0\n"
         "link mlx5_4/1 rx_write_requests 812 out_of_sequence 3 np_cnp_sent 40\n"
@@ -126,6 +143,7 @@ IN_DOCUMENTS = {
     "prometheus answer",
     "port document",
     "gnmic document",
+    "kubernetes document",
     "network document",
     "resiliency document",
     "slurm document",

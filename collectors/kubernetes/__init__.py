@@ -1,0 +1,1 @@
+"""Readers of what Kubernetes tells: pods and their containers, events, training jobs."""
