@@ -45,16 +45,19 @@ from collectors.slurm.slurm_documents import read_slurm_documents, wants_slurm_d
 from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
 from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
+from collectors.training.mlflow_metrics import read_mlflow_metrics, wants_mlflow_metrics
 from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
 from collectors.training.resiliency_documents import (
     read_resiliency_documents,
     wants_resiliency_documents,
 )
+from collectors.training.step_records import read_step_records, wants_step_records
 from collectors.training.tensorboard_events import (
     read_tensorboard_events,
     wants_tensorboard_events,
 )
-from collectors.training.step_records import read_step_records, wants_step_records
+from collectors.training.wandb_exports import read_wandb_exports, wants_wandb_exports
+from collectors.training.wandb_history import read_wandb_history, wants_wandb_history
 
 DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="flight recorder", wants=wants_flight_recorder, read=read_flight_recorder),
@@ -65,6 +68,9 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         wants=wants_resiliency_documents,
         read=read_resiliency_documents,
     ),
+    Dialect(name="wandb history", wants=wants_wandb_history, read=read_wandb_history),
+    Dialect(name="wandb export", wants=wants_wandb_exports, read=read_wandb_exports),
+    Dialect(name="mlflow metric", wants=wants_mlflow_metrics, read=read_mlflow_metrics),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(
         name="exposition page",

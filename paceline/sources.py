@@ -16,6 +16,7 @@ from collectors.hosts.xid_hints import drop_told_xids
 from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
+from paceline.metric_parts import join_metric_parts
 from paceline.naming import Origin, name_runs
 from paceline.run_attempts import join_attempts, number_rounds
 from paceline.successions import number_successions
@@ -126,7 +127,7 @@ def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
 
 def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
     named = name_runs(join_attempts(reading), origins)
-    return number_successions(number_rounds(named))
+    return join_metric_parts(number_successions(number_rounds(named)))
 
 
 def _read(

@@ -51,6 +51,14 @@ SEEDS: dict[str, str] = {
         "NVSwitch pci bus id 00000000:C6:00.0 physical id 2 port 11\n"
         "[Jan 05 2026 04:03:03] [INFO] [tid 2214] multicast group\n  0 is released\n"
     ),
+    "wandb history": (
+        '{"_step":1,"_timestamp":1927857600.5,"_runtime":2.0,"train/loss":2.5}\n'
+        '{"_step":2,"_timestamp":1927857602.5,"_runtime":4.0,"train/loss":NaN}\n'
+    ),
+    "wandb export": (
+        '"Step","a - train/loss","a - train/loss__MIN","a - train/loss__MAX"\n'
+        '"10","2.5","2.4","2.6"\n"20","2.25","",""\n'
+    ),
     "resiliency document": (
         '{"job_id":"77","attempt_index":1,"cycle_number":3,"cycle_start_time":'
         '"2031-02-03T04:00:00Z",\n"active_nodes":"n[001-003]","active_ranks":24}\n'
@@ -153,6 +161,7 @@ IN_DOCUMENTS = {
 
 OF_OTHER_KINDS = {
     "flight recorder",
+    "mlflow metric",
     "operation trace",
     "tensorboard",
     "mini-batch table",
@@ -245,7 +254,8 @@ def test_seed(name: str, tmp_path: Path) -> None:
     path = tmp_path / "hx8-017.txt"
     path.write_bytes(seed(name))
     reading = read_file(path, "drop/hx8-017.txt", OPTIONS)
-    rows = sum(reading.frame(frame).height for frame in ("samples", "events", "links", "jobs"))
+    names = ("samples", "steps", "transfers", "events", "links", "jobs")
+    rows = sum(reading.frame(frame).height for frame in names)
 
     assert rows + reading.aliases.height > 0
     assert reading.lines_used > 0

@@ -17,6 +17,13 @@ def csv_fields(text: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit(","), text).str.extract_all(_FIELD).list.eval(plain)
 
 
+def header_fields(line: str) -> list[str]:
+    """Return the fields of one line, a header perhaps; see `csv_fields`."""
+    row = pl.DataFrame({"text": [line]}).select(fields=csv_fields(pl.col("text")))
+    fields: list[str] = row["fields"].to_list()[0]
+    return fields
+
+
 def fits(fields: pl.Expr, width: int) -> pl.Expr:
     """Return whether a list of fields has `width` of them; one comma too many at the end is none.
 
