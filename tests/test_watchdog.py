@@ -5,20 +5,23 @@ from typing import Any
 
 import pytest
 
-from collectors.communication.c10_lines import C10_START
 from collectors.communication.desync import read_desync
 from collectors.communication.watchdog import read_watchdog
 from collectors.line_reading import LineReading
+from collectors.lines import LINE_DIALECTS
 from collectors.sniffing import ReadOptions
 from collectors.texts.envelope import read_lines
+from collectors.texts.event_labels import label_value
 from collectors.texts.torn_records import split_records
 
 OPTIONS = ReadOptions(year=2026)
 
+STARTS = [dialect.start for dialect in LINE_DIALECTS if dialect.start]
+
 
 def read(text: str, options: ReadOptions = OPTIONS) -> LineReading:
     """Return what the watchdog's dialect makes of a log's text."""
-    return read_watchdog(split_records(read_lines(text.encode()), [C10_START]), options)
+    return read_watchdog(split_records(read_lines(text.encode()), STARTS), options)
 
 
 def rows(text: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -298,3 +301,103 @@ def test_ranks_that_never_joined() -> None:
 def test_no_report_claims_nothing() -> None:
     """Lines that look like parts are left alone without a report."""
     assert read_desync(read_lines(b"  [1,2] started it\n"), OPTIONS).claimed.len() == 0
+
+
+def test_the_default_group_counts_as_the_job_does() -> None:
+    """Without `[rankN]:` the rank inside the group of all is global, in any other it is not."""
+    start = "[E311 04:00:10.000000900 ProcessGroupNCCL.cpp:1785]"
+    text = (
+        f"{start} [PG ID 0 PG GUID 0(default_pg) Rank 3] First PG on this rank to signal dumping.\n"
+        f"{start} [PG ID 1 PG GUID 31(TENSOR) Rank 2] First PG on this rank to signal dumping.\n"
+    )
+    assert read(text).reading.events["rank"].to_list() == [3, None]
+
+
+ERROR_HEAD = "[E311 04:00:10.000000900 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0 Rank"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param(
+            "Process group watchdog thread terminated with exception: CUDA error: an illegal "
+            "memory access was encountered",
+            ("cuda_error", "an illegal memory access was encountered", None, "critical"),
+            id="a fault of the GPU comes out at the watchdog",
+        ),
+        pytest.param(
+            "Process group watchdog thread terminated with exception: CUDA error: out of memory",
+            ("oom", "out of memory", None, "critical"),
+            id="memory that runs out",
+        ),
+        pytest.param(
+            "Process group watchdog thread terminated with exception: NCCL error: remote process "
+            "exited, Last error: socketProgress: Connection closed by remote peer hx8-021<40011>",
+            ("comm_error", "backend", "hx8-021", "warning"),
+            id="an error about the other end names it",
+        ),
+        pytest.param(
+            "Process group watchdog thread terminated with exception: NCCL error: unhandled system "
+            "error",
+            ("comm_error", "backend", None, "warning"),
+            id="an error of NCCL",
+        ),
+        pytest.param(
+            "Stack trace of the failed collective: #0 all_reduce from distributed_c10d.py:2806",
+            ("stack", "all_reduce", None, "info"),
+            id="where this rank waits",
+        ),
+        pytest.param(
+            "Stack trace of the failed collective not found, potentially because FlightRecorder is "
+            "disabled.",
+            ("stack", None, None, "info"),
+            id="a stack that is not there",
+        ),
+    ],
+)
+def test_what_ended_a_watchdog(message: str, expected: tuple[str | None, ...]) -> None:
+    """An error that ends a watchdog is told by its kind; what it says of a peer is second hand."""
+    events = read(f"[rank1]:{ERROR_HEAD} 1] {message}\n").reading.events
+    assert events.select("kind", "code", "peer", "severity").rows() == [expected]
+
+
+def test_an_aborted_communicator_tells_the_original_reason() -> None:
+    """The reason is kept beside the rank it is told of."""
+    message = (
+        "NCCL communicator was aborted on rank 5. Original reason for failure was: NCCL is odd"
+    )
+    events = read(f"[rank1]:{ERROR_HEAD} 1] {message}\n").reading.events
+    labels = [label_value(name).alias(name) for name in ("group", "group_rank", "reason")]
+    assert events.select("kind", "code", "peer", *labels).rows() == [
+        ("comm_error", "aborted", "5", "0", "1", "NCCL is odd")
+    ]
+
+
+def test_a_work_that_failed_did_not_time_out() -> None:
+    """A watchdog that saw an error, and no time-out, leaves works that failed."""
+    error = (
+        f"[rank1]:{ERROR_HEAD} 1] Process group watchdog thread terminated with exception: NCCL "
+        "error: unhandled system error"
+    )
+    text = f"{status(1, 'PG ID 0 PG GUID 0 Rank 1', 5, 5, 4)}\n{error}\n"
+    assert rows(text, "state", "sequence") == [("failed", 5)]
+    assert rows(f"{caught(1, 1, 5)}\n{text}", "state", "sequence") == [("timed_out", 5)]
+
+
+def test_sentences_of_a_desync_report_alone() -> None:
+    """Without a snapshot the sentences tell who joined and who did not."""
+    text = (
+        "[rank0]:[E311 04:00:10.0000009 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0 Rank 0] \n"
+        "\t - [0] Timeout at collective: ALLREDUCE, #311\n"
+        "\t - To our best knowledge, the lagging ranks that caused the desync are:\n"
+        "\t   - [0,1] joined but didn't finish collective #311 (count from 1)\n"
+        "\t     [2, 3] finished collective #310, but didn't join collective #311 (count from 1)\n"
+    )
+    lines = split_records(read_lines(text.encode()), STARTS)
+    found = read_desync(lines, OPTIONS).reading.collectives
+    assert found.select("rank", "sequence", "state", "completed").rows() == [
+        (0, 311, "started", 310),
+        (1, 311, "started", 310),
+        (2, 310, "completed", 310),
+        (3, 310, "completed", 310),
+    ]

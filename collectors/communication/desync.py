@@ -21,6 +21,10 @@ _MEMBERS: Final = r"^\s*\[([\d, ]+)\] (started|finished) (\w+)\s*$"
 
 _NEVER: Final = r"ranks \[([\d, ]+)\] are the lagging ranks"
 
+_JOINED: Final = r"\[([\d, ]+)\] joined but didn't finish collective #(\d+)"
+
+_LEFT_OUT: Final = r"\[([\d, ]+)\] finished collective #(\d+), but didn't join"
+
 _PARTS: Final = (
     r"^\s*- \[\d+\] Timeout at collective: (\w+), #(\d+)",
     r"^\s*- To our best knowledge, ",
@@ -72,7 +76,9 @@ def read_desync(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     key = ("group", "group_rank", "sequence", "state")
     return LineReading(
         reading=reading_of(
-            collectives=rows.unique(key, keep="first", maintain_order=True),
+            collectives=rows.sort(pl.col("operation").is_null(), maintain_order=True)
+            .unique(key, keep="first", maintain_order=True)
+            .sort("line", maintain_order=True),
             events=_reports(parts, heads),
         ),
         claimed=parts["line"],
@@ -96,7 +102,7 @@ def _told(parts: pl.DataFrame) -> pl.DataFrame:
     )
     is_done = pl.col("state") != "started"
     return (
-        pl.concat([snapshot, never])
+        pl.concat([snapshot, *_sentences(parts), never])
         .drop_nulls("ranks")
         .with_columns(group_rank=pl.col("ranks").str.extract_all(r"\d+"))
         .explode("group_rank", empty_as_null=False)
@@ -107,6 +113,20 @@ def _told(parts: pl.DataFrame) -> pl.DataFrame:
         )
         .select(*_TOLD)
     )
+
+
+def _sentences(parts: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return what the sentences on suspects say, without the operation's name."""
+    text = pl.col("text")
+    return [
+        parts.with_columns(
+            sequence=text.str.extract(pattern, 2).cast(pl.Int64, strict=False),
+            ranks=text.str.extract(pattern, 1),
+            state=pl.lit(state),
+            operation=pl.lit(None, dtype=pl.String),
+        )
+        for pattern, state in ((_JOINED, "started"), (_LEFT_OUT, "completed"))
+    ]
 
 
 def _reports(parts: pl.DataFrame, heads: pl.DataFrame) -> pl.DataFrame:

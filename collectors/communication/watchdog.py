@@ -13,6 +13,7 @@ from collectors.communication.c10_lines import read_c10_lines
 from collectors.line_reading import LineReading, printer
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.event_labels import event_labels
 from collectors.texts.phrases import Phrase, match_phrases
 
 _TIMEOUT: Final = (
@@ -37,6 +38,15 @@ MAX_SEQUENCE: Final = 2**40
 """A larger sequence number is memory that torch 2.3 never set."""
 
 _PHRASES: Final = (
+    Phrase(kind="oom", pattern=r"CUDA error: (?P<code>out of memory)", severity="critical"),
+    Phrase(kind="cuda_error", pattern=r"CUDA error: (?P<code>[^.\n]+)", severity="critical"),
+    Phrase(
+        kind="comm_error",
+        pattern=r"(?:NCCL error|nccl\w+Error)\b.*(?:closed by remote peer|peer:?) "
+        r"(?P<peer>[^\s<,]+)",
+        severity="warning",
+        code="backend",
+    ),
     Phrase(
         kind="dump_signal",
         pattern=r"Received a dump signal due to a collective timeout from  ?rank (?P<peer>\d+)",
@@ -75,12 +85,21 @@ _PHRASES: Final = (
     ),
     Phrase(kind="comm_error", pattern=r"Future for .* timed out", severity="warning", code="store"),
     Phrase(
+        kind="comm_error", pattern=r"NCCL error|nccl\w+Error\b", severity="warning", code="backend"
+    ),
+    Phrase(
         kind="desync_report",
         pattern=r"Failed to (?:retrieve|rerieve) TORCH_NCCL_DESYNC",
         code="failed",
     ),
+    Phrase(
+        kind="stack",
+        pattern=r"Stack trace of the failed collective.*?: ?#0 (?P<code>\S+) from ",
+    ),
     Phrase(kind="stack", pattern=r"Stack trace of the failed collective"),
 )
+
+_ERROR: Final = r"(?:NCCL|CUDA) error\b|nccl\w+Error\b"
 
 _NUMBERS: Final = ("sequence", "input_count", "output_count", "enqueued", "completed")
 
@@ -89,8 +108,11 @@ DEFAULT_GROUP: Final = "0"
 
 _COUNTERS: Final = ("sequence", "enqueued", "completed")
 
+_REASON: Final = r"Original reason for failure was: (.+)$"
+
 _STACK: Final = (
     r"^#\d+ \S+ from |^frame #\d+: |^Exception raised from |^\s*what\(\):  \[|^terminate called"
+    r"|^nccl\w+Error: |^Last error:"
 )
 """Lines that go on with a record: where the rank waits, and what the abort repeats."""
 
@@ -104,17 +126,19 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
     Returns:
         `COLLECTIVES`, one row a rank, group and sequence number, however often the log repeats
-        it: `timed_out`; and `signalled`, a rank's standing in its default group when it was told
-        to dump. -1 is a group that enqueued or completed nothing yet; null is not known, as are
-        numbers that no counter reaches. `EVENTS` of dump signals, stuck heartbeats and the like;
-        `peer` is the global rank that is named.
+        it: `timed_out`, `failed` where its watchdog saw an error instead; and `signalled`, a
+        rank's standing in its default group when it was told to dump. -1 is a group that enqueued
+        or completed nothing yet; null is not known, as are numbers that no counter reaches.
+        `EVENTS` of errors, dump signals, stuck heartbeats and the like; `peer` is the global rank
+        that is named, or the host of an error.
     """
-    records = read_c10_lines(lines, options).with_columns(printer=printer())
+    records = read_c10_lines(lines, options).with_columns(rank=_global_rank())
+    records = records.with_columns(printer=printer())
     if records.is_empty():
         return LineReading()
     timeouts, statuses = _matched(records, _TIMEOUT), _matched(records, _STATUS)
     signals = _matched(records, _SIGNAL).with_columns(state=pl.lit("signalled"))
-    works = _works(_with_group(timeouts, statuses), statuses)
+    works = _failed(_works(_with_group(timeouts, statuses), statuses), timeouts, records)
     told = pl.concat([timeouts["line"], statuses["line"]]).implode()
     rest = records.filter(~pl.col("line").is_in(told)).with_columns(text=pl.col("message"))
     stacks = lines.filter(pl.col("text").str.contains(_STACK))["line"]
@@ -123,6 +147,24 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         reading=reading_of(events=_events_of(rest), collectives=collectives),
         claimed=pl.concat([records["line"], stacks]),
     )
+
+
+def _global_rank() -> pl.Expr:
+    """Return the printer's global rank: the group that holds every rank counts as the job does."""
+    is_world = (pl.col("group") == DEFAULT_GROUP) & pl.col("group_name").fill_null(
+        "default"
+    ).str.contains("default|^$")
+    return pl.col("rank").fill_null(pl.when(is_world).then("group_rank"))
+
+
+def _failed(works: pl.DataFrame, timeouts: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    """Return the works; of printers whose watchdog saw an error, and no time-out, as failed."""
+    errors = records.filter(pl.col("message").str.contains(_ERROR))["printer"].unique()
+    waited = timeouts["printer"].unique()
+    has_failed = pl.col("printer").is_in(errors.implode()) & ~pl.col("printer").is_in(
+        waited.implode()
+    )
+    return works.with_columns(state=pl.when(has_failed).then(pl.lit("failed")).otherwise("state"))
 
 
 def _matched(records: pl.DataFrame, pattern: str) -> pl.DataFrame:
@@ -191,4 +233,6 @@ def _events_of(records: pl.DataFrame) -> pl.DataFrame:
         severity=pl.when(is_bad).then(pl.lit("warning")).otherwise(pl.lit("info")),
     )
     events = pl.concat([named, plain], how="diagonal").sort("line", maintain_order=True)
-    return events.with_columns(count=pl.lit(1))
+    said = {name: pl.col(name) for name in ("group", "group_name", "group_rank")}
+    reason = pl.col("text").str.extract(_REASON)
+    return events.with_columns(count=pl.lit(1), attributes=event_labels({**said, "reason": reason}))
