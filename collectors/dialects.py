@@ -44,6 +44,12 @@ from collectors.slurm.scontrol import read_scontrol, wants_scontrol
 from collectors.slurm.slurm_documents import read_slurm_documents, wants_slurm_documents
 from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
+from collectors.training.deepspeed_monitors import (
+    read_deepspeed_monitor,
+    wants_deepspeed_monitor,
+)
+from collectors.training.megatron_progress import read_megatron_progress, wants_megatron_progress
+from collectors.training.megatron_series import read_megatron_series, wants_megatron_series
 from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
 from collectors.training.mlflow_metrics import read_mlflow_metrics, wants_mlflow_metrics
 from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
@@ -71,6 +77,9 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="wandb history", wants=wants_wandb_history, read=read_wandb_history),
     Dialect(name="wandb export", wants=wants_wandb_exports, read=read_wandb_exports),
     Dialect(name="mlflow metric", wants=wants_mlflow_metrics, read=read_mlflow_metrics),
+    Dialect(name="megatron progress", wants=wants_megatron_progress, read=read_megatron_progress),
+    Dialect(name="megatron series", wants=wants_megatron_series, read=read_megatron_series),
+    Dialect(name="deepspeed monitor", wants=wants_deepspeed_monitor, read=read_deepspeed_monitor),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(
         name="exposition page",

@@ -21,12 +21,14 @@ from collectors.slurm.slurm_messages import SLURM_MESSAGE_HINT, read_slurm_messa
 from collectors.texts.tool_failures import FAILURE_HINT, read_tool_failures
 from collectors.training.deepspeed import DEEPSPEED_HINT, read_deepspeed
 from collectors.training.launchers import LAUNCHER_HINT, read_launchers
-from collectors.training.megatron import ITERATION_START, MEGATRON_HINT, read_megatron
+from collectors.training.megatron import MEGATRON_HINT, read_megatron
+from collectors.training.megatron_records import ITERATION_START
 from collectors.training.mlperf import MLLOG_START, read_mlperf
 from collectors.training.rendezvous import RENDEZVOUS_HINT, read_rendezvous
 from collectors.training.score_reports import SCORE_HINT, read_score_reports
 from collectors.training.step_lines import STEP_LINE_HINT, read_step_lines
 from collectors.training.straggler_reports import STRAGGLER_HINT, read_straggler_reports
+from collectors.training.timers import TIMER_HINT, read_timers
 from collectors.training.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
 from collectors.training.trainer_dicts import DICT_START, read_trainer_dicts
 
@@ -38,6 +40,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
     LineDialect(name="score report", hint=SCORE_HINT, read=read_score_reports),
     LineDialect(name="deepspeed", hint=DEEPSPEED_HINT, read=read_deepspeed),
+    LineDialect(name="timers", hint=TIMER_HINT, read=read_timers),
     LineDialect(name="mlperf", hint=MLLOG_START, read=read_mlperf, start=MLLOG_START),
     LineDialect(name="trainer dict", hint=DICT_START, read=read_trainer_dicts, start=DICT_START),
     LineDialect(name="step line", hint=STEP_LINE_HINT, read=read_step_lines),

@@ -105,6 +105,14 @@ SEEDS: dict[str, str] = {
     "network document": (
         '{"interfaceErrorCounters":{"Ethernet12/1":{"inErrors":3,"fcsErrors":3,"outErrors":0}}}\n'
     ),
+    "megatron progress": (
+        "2031-02-03 04:00:00\tJob ID: 71\t# GPUs: 256\tStarting job\n"
+        "2031-02-03 05:10:00\tJob ID: 71\t# GPUs: 256\tSaved checkpoint\tIteration: 500\n"
+    ),
+    "megatron series": (
+        '{"lm loss": {"start_step": 1, "end_step": 3, "step_interval": 1, "values": '
+        '{"1": 10.5, "2": 10.25, "3": "nan"}}}\n'
+    ),
     "slurm accounts": (
         "JobID|JobName|State|Elapsed|NodeList\n88213|llm|abl-3|FAILED|00:10:00|hx8-[001-002]\n"
         "88214|two\nlines|COMPLETED|01:00:00|hx8-003\n"
@@ -160,6 +168,7 @@ IN_DOCUMENTS = {
 """Dialects whose records are no lines: a document may be rejected whole, or in part."""
 
 OF_OTHER_KINDS = {
+    "deepspeed monitor",
     "flight recorder",
     "mlflow metric",
     "operation trace",

@@ -42,7 +42,8 @@ def read_mlperf(lines: pl.DataFrame, _options: ReadOptions) -> LineReading:
 
     Returns:
         `STEPS` of the whole job, `single_step`; `step` is the samples seen over the global batch,
-        or over the fewest samples seen where the log does not tell that. `EVENTS` by key, equal
+        or over the fewest samples between two steps where the log does not tell that. `EVENTS` by
+        key, equal
         ones of many ranks put together and counted; the code is the key.
     """
     body = pl.col("text").str.extract(r":::MLLOG (\{.*)$")
@@ -63,11 +64,16 @@ def read_mlperf(lines: pl.DataFrame, _options: ReadOptions) -> LineReading:
 
 
 def _batch_of(steps: pl.DataFrame, records: pl.DataFrame) -> float | None:
+    """Return the global batch: told, else the fewest samples between steps, else the first's."""
     told = records.filter(pl.col("key") == "global_batch_size")["value"]
-    batch = told.cast(pl.Float64, strict=False).drop_nulls().first()
-    fewest = steps["at_samples"].min()
-    chosen = batch if isinstance(batch, float) and batch > 0 else fewest
-    return float(chosen) if isinstance(chosen, (int, float)) else None
+    apart = steps["at_samples"].unique().sort().diff()
+    batches = (
+        told.cast(pl.Float64, strict=False).first(),
+        apart.filter(apart > 0).min(),
+        steps["at_samples"].min(),
+    )
+    sound = (float(one) for one in batches if isinstance(one, (int, float)) and one > 0)
+    return next(sound, None)
 
 
 def _steps_of(steps: pl.DataFrame, batch: float | None) -> pl.DataFrame:

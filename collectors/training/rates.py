@@ -1,6 +1,11 @@
 """Turn rates into seconds a step: how much a step does is learned from the log's own stamps."""
 
+from typing import Final
+
 import polars as pl
+
+NEIGHBOUR_LINES: Final = 100
+"""How far away a line may stand to tell how much a step does: work may change on the way."""
 
 
 def seconds_by_rate(lines: pl.DataFrame) -> pl.DataFrame:
@@ -12,7 +17,7 @@ def seconds_by_rate(lines: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The lines with `gap`, the steps since the line before (null at the first and where the
-        number goes back); `work`, the samples or tokens of a step, 1 where no stamp tells; and
+        number goes back); `work`, the samples or tokens of a step, 1 where no stamp near tells; and
         `rate_seconds`, its time: with a `work` of 1 only ratios of it count.
     """
     gap = pl.col("step").diff()
@@ -20,6 +25,8 @@ def seconds_by_rate(lines: pl.DataFrame) -> pl.DataFrame:
     known = lines.with_columns(
         gap=pl.when(gap > 0).then(gap).cast(pl.Float64), rate=pl.when(sound).then("rate")
     )
-    guess = (pl.col("rate") * pl.col("wall_seconds") / pl.col("gap")).median().round()
+    seen = pl.col("rate") * pl.col("wall_seconds") / pl.col("gap")
+    window = 2 * NEIGHBOUR_LINES + 1
+    guess = seen.rolling_median(window, min_samples=1, center=True).round()
     work = pl.when(guess >= 1).then(guess).otherwise(1.0)
     return known.with_columns(work=work, rate_seconds=work / pl.col("rate"))

@@ -1,20 +1,21 @@
-"""Read Megatron's per-rank reports: the straggler detector's line and the timers of all ranks.
+"""Read the reports of Megatron's straggler detector: figures with the rank that has them.
 
-Source: formats of progress streams, sections 1.5 and 1.6 (megatron/core/utils.py, timers.py). A
-rank whose timer is zero or missing is not listed: absent is not fast. Power is labelled W and
-printed in mW.
+Source: formats of progress streams, section 1.6 (megatron/core/utils.py). Power is labelled W and
+printed in mW. The lists of lowest and highest throughput hold as many ranks as were asked for: to
+stand in one is no accusation. The detector may be off for a while.
 """
 
 from typing import Final
 
 import polars as pl
 
+from collectors.frames import LABEL
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import iso_time
 
-STRAGGLER_HINT: Final = r"MnRtt/Rnk:|\^\^\^\^ (?:Bottom|Top)|times? across ranks \(ms\):"
+STRAGGLER_HINT: Final = r"/Rnk: |\^\^\^\^ (?:Bottom|Top)|StragglerDetector"
 
 _PIECE: Final = r"(?:Mn|Mx)(?:Rtt|Pwr|Tmp|Utl|Clk|DRtt|Etpt)/Rnk: [\d.]+[A-Za-z%]+/\d+"
 
@@ -36,40 +37,48 @@ MAX_POWER_WATTS: Final = 5000.0
 
 _LIST: Final = r"\^\^\^\^ (?:Bottom|Top) +\d+ Ranks"
 
-_ALL: Final = r"(?:^|:)\s*times across ranks \(ms\):"
+_SWITCH: Final = r"StragglerDetector State (?:ON|OFF)|Toggling StragglerDetector"
 
-_TIMER: Final = r"^\s*([a-z][\w-]*):\s*$"
-
-_RANK: Final = r"^\s*rank +(\d+): ([\d.]+)\s*$"
-
-_SUMMARY: Final = (
-    r"\(min, max\) time across ranks|max time across ranks|^\s+[a-z][\w-]* \.+: \(?[\d.]+"
-)
-
-_COMPUTE: Final = ("forward-compute", "backward-compute")
-
-_COMM: Final = r"recv|send|all-reduce|reduce-scatter|all-gather|grads-sync"
+_TERA: Final = 1e12
 
 
 def read_straggler_reports(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
-    """Return the per-rank facts in Megatron's reports.
+    """Return the figures in the straggler detector's reports.
 
     Args:
-        lines: `LINES`, with the iteration lines that number the steps.
+        lines: `LINES`.
         options: The zone of stamps that carry none.
 
     Returns:
-        `STEPS` of each rank from the timers of all ranks: compute and communication, null where
-        not listed; the step is that of the iteration line before, else the report's number.
-        `EVENTS` of kind straggler_report, one a figure: rank, code (`min` or `max` and our
-        signal), and the value in base units as message.
+        `EVENTS` of kind straggler_report, one a figure: rank, code (`min` or `max` and our signal),
+        and the value in base units as message. Of kind straggler_list, one a list: code `bottom` or
+        `top`, attributes throughput by rank. A switch of the detector is a note.
     """
     reports = _figures(lines, options.time_zone)
-    timers, timer_lines = _timers(lines)
-    other = lines.filter(pl.col("text").str.contains(f"{_LIST}|{_SUMMARY}"))["line"]
+    lists = _lists(lines)
+    switches = lines.filter(pl.col("text").str.contains(_SWITCH)).with_columns(
+        kind=pl.lit("note"), code=pl.lit("straggler_detector"), message="text"
+    )
+    events = pl.concat([reports, lists, switches], how="diagonal_relaxed").sort("line")
     return LineReading(
-        reading=reading_of(events=reports, steps=timers),
-        claimed=pl.concat([reports["line"].unique(maintain_order=True), timer_lines, other]),
+        reading=reading_of(events=events.with_columns(severity=pl.lit("info"), count=pl.lit(1))),
+        claimed=events["line"].unique(maintain_order=True),
+    )
+
+
+def _lists(lines: pl.DataFrame) -> pl.DataFrame:
+    hits = lines.filter(pl.col("text").str.contains(_LIST))
+    text = pl.col("text")
+    entry = pl.element().str.extract_groups(r"^(?P<value>[\d.]+)/(?P<key>\d+)$")
+    label = pl.struct(
+        key=entry.struct.field("key"),
+        value=(entry.struct.field("value").cast(pl.Float64, strict=False) * _TERA).cast(pl.String),
+    )
+    return hits.with_columns(
+        kind=pl.lit("straggler_list"),
+        code=text.str.extract(r"\^ (Bottom|Top)").str.to_lowercase(),
+        message="text",
+        attributes=text.str.extract_all(r"[\d.]+/\d+").list.eval(label).cast(pl.List(LABEL)),
     )
 
 
@@ -95,41 +104,5 @@ def _figures(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         pl.col("rank").cast(pl.Int32, strict=False),
         kind=pl.lit("straggler_report"),
         code=pl.concat_str(side, signal, separator=" "),
-        severity=pl.lit("info"),
-        count=pl.lit(1),
         message=pl.when(is_milliwatts).then(value / 1000).otherwise(value).cast(pl.String),
     )
-
-
-def _timers(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-    """Return `STEPS` of ranks, and the lines of the reports they come from."""
-    text = pl.col("text")
-    heads = text.str.contains(_ALL)
-    step = text.str.extract(r"\biteration +(\d+)/").cast(pl.Int64, strict=False)
-    known = text.str.contains(f"{_TIMER}|{_RANK}") | heads
-    marked = lines.with_columns(report=heads.cum_sum().cast(pl.Int64), at=step.forward_fill())
-    parts = marked.filter((pl.col("report") > 0) & known).with_columns(
-        timer=text.str.extract(_TIMER).forward_fill().over("report"),
-        rank=text.str.extract(_RANK, 1).cast(pl.Int32, strict=False),
-        seconds=text.str.extract(_RANK, 2).cast(pl.Float64, strict=False) / 1000,
-    )
-    is_compute = pl.col("timer").is_in(_COMPUTE)
-    is_comm = pl.col("timer").str.contains(_COMM)
-    steps = (
-        parts.drop_nulls(["rank", "seconds"])
-        .group_by("report", "rank", maintain_order=True)
-        .agg(
-            step=pl.col("at").first(),
-            compute_seconds=pl.col("seconds").filter(is_compute).sum(),
-            computed=is_compute.any(),
-            comm_seconds=pl.col("seconds").filter(is_comm).sum(),
-            communicated=is_comm.any(),
-        )
-        .with_columns(
-            pl.col("step").fill_null(pl.col("report")),
-            compute_seconds=pl.when("computed").then("compute_seconds"),
-            comm_seconds=pl.when("communicated").then("comm_seconds"),
-            interval_steps=pl.lit(1),
-        )
-    )
-    return steps, parts["line"]

@@ -1,0 +1,185 @@
+"""Read Megatron's timers, in the four forms that its versions print.
+
+Source: formats of progress streams, section 1.5 (megatron/core/timers.py, megatron/timers.py): one
+line (`time (ms) | name: value`), the smallest and largest over the ranks, the largest, or all
+ranks. A rank whose timer is zero or missing is not listed: absent is not fast.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from collectors.frames import LABEL
+from collectors.line_reading import LineReading
+from collectors.readings import reading_of
+from collectors.sniffing import ReadOptions
+from collectors.texts.stamps import iso_time
+from collectors.training.megatron_fields import HEAD
+from collectors.training.megatron_records import ITERATION_LINE
+
+TIMER_HINT: Final = r"across ranks \(ms\):|time \(ms\)"
+
+_SUMMARY: Final = r"(?:^|:)\s*(?:\(min, max\)|max) time across ranks \(ms\):\s*$"
+
+_ALL: Final = r"(?:^|:)\s*times across ranks \(ms\):\s*$"
+
+_OLD: Final = r"(?:^|[\] ])time \(ms\)(?: \||$)"
+
+_ITEM: Final = r"^\s+([A-Za-z][\w/.-]*?) ?\.*: (?:\(([\d.]+), )?([\d.]+)\)?$"
+
+_TIMER: Final = r"^\s*([A-Za-z][\w/-]*):$"
+
+_RANK: Final = r"^\s*rank +(\d+): ([\d.]+)$"
+
+_KNOWN: Final = f"{_SUMMARY}|{_ALL}|{_OLD}|{_ITEM}|{_TIMER}|{_RANK}"
+
+MAX_GAP_LINES: Final = 3
+"""Other processes write between the lines of a report, but not much."""
+
+_COMPUTE: Final = r"^(?:forward|backward)-compute$"
+
+_COMM: Final = r"recv|send|all-reduce|reduce-scatter|all-gather|grads-sync"
+
+_DATA: Final = r"^(?:batch-generator|data-iterator|get-batch)$"
+
+_PARTS: Final = {
+    "compute_seconds": _COMPUTE,
+    "comm_seconds": _COMM,
+    "data_seconds": _DATA,
+    "optimizer_seconds": r"^optimizer$",
+}
+"""Our column of a timer; timers of the start-up, and those that hold others, have none."""
+
+
+def read_timers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
+    """Return what Megatron's timers say.
+
+    Args:
+        lines: `LINES`, with the iteration lines that number the steps.
+        options: The zone of stamps that carry none.
+
+    Returns:
+        `STEPS` of each rank from the timers of all ranks: compute, communication, data and
+        optimizer, null where a rank is not listed; the step is that of the iteration line before,
+        else the report's number. `EVENTS` of kind timers from the other forms; `code` is the
+        iteration, `attributes` are seconds by `min NAME` and `max NAME`, or by NAME alone.
+    """
+    parts = _parts(lines, options.time_zone)
+    if parts.is_empty():
+        return LineReading()
+    ranks = _ranks_of(parts.filter(pl.col("form") == "all"))
+    summaries = _summaries_of(parts.filter(pl.col("form") != "all"))
+    return LineReading(reading=reading_of(steps=ranks, events=summaries), claimed=parts["line"])
+
+
+def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the lines of reports with `report`, `form`, and the iteration before each."""
+    text = pl.col("text")
+    form = (
+        pl.when(text.str.contains(_SUMMARY))
+        .then(pl.lit("summary"))
+        .when(text.str.contains(_ALL))
+        .then(pl.lit("all"))
+        .when(text.str.contains(_OLD))
+        .then(pl.lit("old"))
+    )
+    known = lines.filter(text.str.contains(_KNOWN)).with_columns(head=form)
+    far = pl.col("line").diff() > MAX_GAP_LINES
+    begins = pl.col("head").is_not_null() | far.fill_null(value=True)
+    numbered = known.with_columns(report=begins.cum_sum().cast(pl.Int64)).with_columns(
+        form=pl.col("head").first().over("report")
+    )
+    parts = numbered.filter(
+        pl.col("head").is_not_null()
+        | ((pl.col("form") == "summary") & text.str.contains(_ITEM))
+        | ((pl.col("form") == "all") & text.str.contains(f"{_TIMER}|{_RANK}"))
+    )
+    return parts.join_asof(_iterations(lines, time_zone), on="line", check_sortedness=False)
+
+
+def _iterations(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the iteration lines: `line`, `at` (its step) and `at_time`."""
+    told = lines.filter(pl.col("text").str.contains(ITERATION_LINE))
+    head = pl.col("text").str.splitn("|", 2).struct.field("field_0")
+    return told.select(
+        "line",
+        at=head.str.extract(HEAD, 2).cast(pl.Int64, strict=False),
+        at_time=pl.col("time").fill_null(iso_time(head, time_zone)),
+    )
+
+
+def _ranks_of(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return `STEPS`, one row a rank of a report.
+
+    A rank that lacks a compute timer that another has did not compute less: its time is not known.
+    """
+    text = pl.col("text")
+    named = parts.with_columns(
+        timer=text.str.extract(_TIMER).forward_fill().over("report"),
+        rank=text.str.extract(_RANK, 1).cast(pl.Int32, strict=False),
+        seconds=text.str.extract(_RANK, 2).cast(pl.Float64, strict=False) / 1000,
+    )
+    sums = [
+        pl.when(_is(pattern).any()).then(pl.col("seconds").filter(_is(pattern)).sum()).alias(column)
+        for column, pattern in _PARTS.items()
+    ]
+    firsts = pl.col("position", "at", "at_time", "time").first()
+    rows = (
+        named.drop_nulls(["timer", "rank", "seconds"])
+        .group_by("report", "rank", maintain_order=True)
+        .agg(firsts, *sums, computed=_is(_COMPUTE).sum())
+    )
+    whole = pl.col("computed") == pl.col("computed").max().over("report")
+    return rows.with_columns(
+        compute_seconds=pl.when(whole).then("compute_seconds"),
+        step=pl.col("at").fill_null(pl.col("report")),
+        end_time=pl.col("time").fill_null(pl.col("at_time")),
+        interval_steps=pl.lit(1),
+    )
+
+
+def _is(pattern: str) -> pl.Expr:
+    return pl.col("timer").str.contains(pattern)
+
+
+def _summaries_of(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return `EVENTS`, one a report that names no rank."""
+    first = pl.col("line", "position", "host", "time", "at", "at_time").first()
+    return (
+        parts.with_columns(pairs=_pairs())
+        .group_by("report", maintain_order=True)
+        .agg(first, message=pl.col("text").str.join("\n"), attributes=_together())
+        .with_columns(
+            pl.col("attributes").list.drop_nulls().cast(pl.List(LABEL)),
+            time=pl.col("time").fill_null(pl.col("at_time")),
+            kind=pl.lit("timers"),
+            code=pl.col("at").cast(pl.String),
+            severity=pl.lit("info"),
+            count=pl.lit(1),
+        )
+    )
+
+
+def _together() -> pl.Expr:
+    return pl.col("pairs").list.explode(keep_nulls=False, empty_as_null=False)
+
+
+def _pairs() -> pl.Expr:
+    """Return the seconds that a line tells, by name."""
+    text = pl.col("text")
+    name, low, high = (text.str.extract(_ITEM, at) for at in (1, 2, 3))
+    least = _label(pl.format("min {}", name), low)
+    most = _label(pl.format("max {}", name), high)
+    inline = text.str.split("|").list.slice(1).list.eval(_inline(pl.element()))
+    return pl.when(name.is_not_null()).then(pl.concat_list(least, most)).otherwise(inline)
+
+
+def _inline(piece: pl.Expr) -> pl.Expr:
+    return _label(piece.str.extract(r"^\s*(\S+): "), piece.str.extract(r": ([\d.]+)\s*$"))
+
+
+def _label(key: pl.Expr, milliseconds: pl.Expr) -> pl.Expr:
+    """Return a label with the seconds of some milliseconds; null where there are none."""
+    seconds = milliseconds.cast(pl.Float64, strict=False) / 1000
+    pair = pl.struct(key=key, value=seconds.round(9).cast(pl.String))
+    return pl.when(seconds.is_not_null()).then(pair)
