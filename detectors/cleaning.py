@@ -18,6 +18,9 @@ _SIBLINGS: Final = ("host", "device_kind", "signal")
 _WRAPS: Final = (2.0**32, 2.0**53, 2.0**64)
 """Widths at which counters start again; 2^53 is where exporters cut 64-bit SNMP counters."""
 
+_LONG_MEANS: Final = ("running_mean_since_start", "cumulative")
+"""Kinds of time that hide a late slowdown: no time of a step."""
+
 _SPELL_BUCKET: Final = "5m"
 """Siblings that moved within the same five minutes moved at the same time."""
 
@@ -56,7 +59,8 @@ def clean_steps(steps: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame:
 
     Returns:
         `STEPS` without warm-up, duplicates and steps not reported. Of a step that a rank reports
-        twice in one attempt the later report counts; equal ends keep the longer.
+        twice in one attempt the later report counts; equal ends keep the longer. A mean since the
+        start is no time of a step, so it is null.
     """
     attempt = ["run", "attempt"]
     start = pl.col("end_time").min().over(attempt)
@@ -64,6 +68,7 @@ def clean_steps(steps: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame:
     by_time = (pl.col("end_time") - start).dt.total_microseconds() < params.warm_up_seconds * 1e6
     by_count = pl.col("step") - first < params.warm_up_steps
     allowed = pl.col("step") - first < (last - first + 1) * params.max_warm_up_share
+    is_long = pl.col("time_kind").is_in(_LONG_MEANS).fill_null(value=False)
     warm = (by_count | by_time.fill_null(value=False)) & allowed
     return (
         steps.pipe(require, STEPS)
@@ -71,6 +76,7 @@ def clean_steps(steps: pl.LazyFrame, params: CleaningParams) -> pl.LazyFrame:
         .sort("run", "attempt", "rank", "step", "end_time", "step_seconds")
         .unique(["run", "attempt", "rank", "step"], keep="last", maintain_order=True)
         .filter(~warm)
+        .with_columns(step_seconds=pl.when(~is_long).then("step_seconds"))
     )
 
 

@@ -14,8 +14,15 @@ import polars as pl
 from collectors.frames import EVENTS, STEPS, require
 from detectors.faults import is_hard_fault
 
-_EXPECTED: Final = ("evaluation", "checkpoint", "checkpoint_start", "checkpoint_load")
+_EXPECTED: Final = (
+    *("evaluation", "checkpoint", "checkpoint_start"),
+    *("checkpoint_load", "checkpoint_load_start"),
+)
 """Work between steps."""
+
+ALLOWANCE: Final = timedelta(minutes=12)
+"""How long work between steps may take that has no clock of its own: the evaluations of BLOOM
+(progress reference, section 15.4)."""
 
 _ENDINGS: Final = ("run_end", "job_cancelled", "process_exit", "signal")
 
@@ -29,6 +36,7 @@ class Progress:
         attempt: Its last attempt.
         last_step: The last step that anybody finished.
         last_time: When; null if the log has no clock.
+        last_line: Source and line of that step; nulls if it has none.
         silence: From when on no step would be a hang: ten usual steps or more.
     """
 
@@ -36,6 +44,7 @@ class Progress:
     attempt: int | None
     last_step: int
     last_time: datetime | None
+    last_line: tuple[str | None, int | None]
     silence: timedelta
 
 
@@ -55,7 +64,9 @@ def run_progress(
         .group_by("run")
         .agg(
             pl.col("attempt").max(),
-            pl.col("step").sort_by("end_time", "step", nulls_last=False).last(),
+            pl.col("step", "source", "position")
+            .sort_by("end_time", "step", "position", nulls_last=False)
+            .last(),
             pl.col("end_time").max(),
             pl.col("step_seconds").filter(pl.col("step_seconds").is_finite()).median(),
         )
@@ -68,9 +79,10 @@ def run_progress(
             attempt=attempt,
             last_step=step,
             last_time=time,
+            last_line=(source, line),
             silence=timedelta(seconds=max(min_silence_seconds, min_silence_steps * (usual or 0.0))),
         )
-        for run, attempt, step, time, usual in rows.iter_rows()
+        for run, attempt, step, source, line, time, usual in rows.iter_rows()
     ]
 
 
@@ -118,7 +130,8 @@ def _silence(
     mine = [row for row in events if row["run"] in {None, progress.run}]
     expected = [row["time"] for row in mine if row["kind"] in _EXPECTED and row["time"]]
     onset = max([progress.last_time, *expected])
-    detected = onset + progress.silence
+    allowed = ALLOWANCE if any(_follows(row, progress) for row in mine) else timedelta()
+    detected = onset + allowed + progress.silence
     ends = [row for row in mine if row["kind"] in _ENDINGS or row["is_fault"]]
     explained = any(
         row["time"] is None or progress.last_time <= row["time"] <= detected for row in ends
@@ -127,3 +140,11 @@ def _silence(
         return None
     seconds = (data_end - onset).total_seconds()
     return Silence(progress=progress, onset=onset, detected=detected, seconds=seconds)
+
+
+def _follows(event: dict[str, Any], progress: Progress) -> bool:
+    """Return whether an event is work behind the last step that no clock of its own dates later."""
+    source, line = progress.last_line
+    is_behind = event["source"] == source and (event["position"] or 0) > (line or 0)
+    is_dated = event["time"] is not None and event["time"] > progress.last_time
+    return event["kind"] in _EXPECTED and line is not None and is_behind and not is_dated

@@ -23,6 +23,7 @@ from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.links import LinkParams, find_link_faults
+from detectors.loss_scales import find_stuck_scales
 from detectors.lost_collectors import CollectorParams, find_lost_collectors
 from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
@@ -32,12 +33,17 @@ from detectors.paces import rank_paces, traced_paces
 from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
+from detectors.planned_pauses import without_planned_pauses
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.reported_extremes import ExtremeParams, find_reported_extremes
 from detectors.scores import ScoreParams, find_scored_ranks
+from detectors.short_jobs import ShortJobParams, find_short_slow_jobs
+from detectors.short_reports import ShortReportParams, find_short_reports
 from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
+from detectors.throughput_changes import find_throughput_changes
 from detectors.travelled_errors import TravelledParams, find_travelled_errors
 from detectors.unready_hosts import UnreadyParams, find_unready_hosts
 from detectors.verdicts import Verdict, verdicts_of
@@ -51,9 +57,12 @@ class DetectorParams:
 
     cleaning: CleaningParams = field(default_factory=CleaningParams)
     stragglers: StragglerParams = field(default_factory=StragglerParams)
+    short_reports: ShortReportParams = field(default_factory=ShortReportParams)
+    extremes: ExtremeParams = field(default_factory=ExtremeParams)
     scores: ScoreParams = field(default_factory=ScoreParams)
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
     jobs: JobParams = field(default_factory=JobParams)
+    short_jobs: ShortJobParams = field(default_factory=ShortJobParams)
     devices: DeviceParams = field(default_factory=DeviceParams)
     crashes: CrashParams = field(default_factory=CrashParams)
     network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
@@ -97,9 +106,12 @@ Detector = Callable[[Views, DetectorParams], pl.DataFrame]
 
 DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("stragglers", lambda v, p: find_stragglers(v.paces, p.stragglers)),
+    ("short reports", lambda v, p: find_short_reports(v.steps, v.roles, p.short_reports)),
+    ("reported extremes", lambda v, p: find_reported_extremes(v.events, p.extremes)),
     ("scores", lambda v, p: find_scored_ranks(v.events, p.scores)),
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs)),
+    ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
     ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
@@ -121,6 +133,8 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
     ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
+    ("loss scales", lambda v, _: find_stuck_scales(v.events)),
+    ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
 )
@@ -132,7 +146,8 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
     samples, steps = reading.samples.lazy(), reading.steps.lazy()
     events = reading.events.lazy()
     roles = rank_roles(reading.placements.lazy(), samples).collect()
-    clean = clean_steps(steps, params.cleaning).collect().lazy()
+    judged = without_planned_pauses(clean_steps(steps, params.cleaning), events)
+    clean = judged.collect().lazy()
     paces = pl.concat([rank_paces(clean, roles.lazy()), traced_paces(reading.ops.lazy())])
     return Views(
         samples=samples,

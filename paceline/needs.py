@@ -75,6 +75,20 @@ NEEDS: Final[tuple[Need, ...]] = (
         "what that tool holds for slow is not passed on; step times by rank say it better",
     ),
     Need(
+        "short reports",
+        "compute time by rank",
+        "steps",
+        ("rank", "compute_seconds"),
+        "a slow rank in a log of few steps is not named",
+    ),
+    Need(
+        "reported extremes",
+        "reports of Megatron's straggler detector",
+        "events",
+        ("straggler_report",),
+        "what the job itself says of its slowest rank is not heard",
+    ),
+    Need(
         "imbalance",
         "stages of ranks",
         "placements",
@@ -83,11 +97,32 @@ NEEDS: Final[tuple[Need, ...]] = (
     ),
     Need("jobs", "step times", "steps", ("step_seconds",), "a slow job is not seen at all"),
     Need(
+        "short jobs",
+        "step times",
+        "steps",
+        ("step_seconds",),
+        "a slow job that reports by epochs is not seen",
+    ),
+    Need(
         "numerical",
         "loss and gradient norm",
         "steps",
         ("loss",),
         "silent data corruption and diverging runs go unnoticed",
+    ),
+    Need(
+        "loss scales",
+        "overflows of the loss scale",
+        "events",
+        ("loss_scale",),
+        "a run that skips every step looks like one that trains",
+    ),
+    Need(
+        "throughput changes",
+        "TFLOP/s beside step times",
+        "events",
+        ("throughput_changed",),
+        "a changed formula of TFLOP/s looks like a change of speed",
     ),
     Need(
         "devices",

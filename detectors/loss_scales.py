@@ -1,0 +1,66 @@
+"""Find runs whose loss scale stands at its minimum and still overflows.
+
+Source: progress reference, sections 1.2 and 3: mixed precision halves its loss scale when gradients
+overflow, and skips the step. That is how a run begins; a scale that is cut to itself can fall no
+further, and every step is skipped from there on.
+"""
+
+from typing import Any, Final
+
+import polars as pl
+
+from collectors.frames import EVENTS, require
+from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+
+_STUCK: Final = r"^([0-9.e+-]+)->([0-9.e+-]+)$"
+
+MAX_NAMED_RANKS: Final = 8
+"""Ranks that the evidence names."""
+
+
+def find_stuck_scales(events: pl.LazyFrame) -> pl.DataFrame:
+    """Return the runs whose loss scale is cut to the same value.
+
+    Args:
+        events: `EVENTS`; of kind loss_scale the code is `from->to`.
+
+    Returns:
+        `VERDICTS` of kind numerical at level job, cause loss_scale_at_minimum, one row a run. Which
+        rank says so is no accusation: the overflow is found together. Partition key: run.
+    """
+    before, after = (pl.col("code").str.extract(_STUCK, at) for at in (1, 2))
+    rows = (
+        events.pipe(require, EVENTS)
+        .filter(pl.col("kind") == "loss_scale", before == after)
+        .sort("time", "source", "position", nulls_last=True)
+        .group_by("run", maintain_order=True)
+        .agg(
+            pl.col("time", "source", "message").first(),
+            pl.col("count").fill_null(1).sum(),
+            scale=before.first(),
+            ranks=pl.col("rank").drop_nulls().unique().sort(),
+        )
+        .collect()
+    )
+    return verdict_frame(_verdict(row) for row in rows.iter_rows(named=True))
+
+
+def _verdict(row: dict[str, Any]) -> Verdict:
+    ranks = ", ".join(str(rank) for rank in row["ranks"][:MAX_NAMED_RANKS])
+    told = f", told by rank {ranks}" if ranks else ""
+    what = f"loss scale {row['scale']} overflows and is kept, {row['count']} times{told}"
+    return Verdict(
+        kind="numerical",
+        level="job",
+        subject=Subject(run=row["run"]),
+        onset=row["time"],
+        detected=row["time"],
+        cause="loss_scale_at_minimum",
+        confidence="high",
+        evidence=(
+            Evidence(source=row["source"] or "events", time=row["time"], what=what),
+            Evidence(source=row["source"] or "events", time=row["time"], what=row["message"] or ""),
+        ),
+        action="stop the run: each step is skipped; restore a checkpoint from before the overflows",
+        needed="loss and gradient norm before the first overflow tell divergence from bad data",
+    )
