@@ -1,0 +1,116 @@
+"""Join findings that accuse the same rank from two kinds of sources: they are one, and surer.
+
+Source: methods of the NCCL reference, section 12.7: two absences that know nothing of each other,
+a dump that is not there and a rank that RAS does not hear, are high confidence. That all ranks have
+launched, and none is done, is said beside a hang that names nobody.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from collectors.texts.event_labels import label_value
+from detectors.addresses import known_addresses, with_hosts
+from detectors.benchmarks import FAILED
+from detectors.quotes import quoted
+from detectors.verdicts import Verdict
+
+_WAITS: Final = ("hang", "crash")
+
+_EXPLAINING: Final = ("crash", "hang", "link_fault")
+
+_REPORTED: Final = ("silent", "process_dead", "behind")
+"""Causes that RAS gives."""
+
+_LAUNCHED: Final = (
+    "RAS: all ranks have launched their operations and none is done; it counts launches alone"
+)
+
+
+def corroborated(verdicts: Sequence[Verdict], events: pl.LazyFrame) -> list[Verdict]:
+    """Return the findings, those on one rank, or on a host and its ranks, joined.
+
+    Args:
+        verdicts: Of all detectors over the same inputs.
+        events: `EVENTS`; `rank_missing` tells who is on a silent host, `ras_group` what
+            communicators do.
+
+    Returns:
+        The findings. A test that only says that it failed adds nothing beside a finding on what
+        failed.
+    """
+    silent = _ranks_by_host(events)
+    reported = [one for one in verdicts if _is_reported(one)]
+    pairs = [
+        (one, [other for other in verdicts if _is_same(one, other, silent)]) for one in reported
+    ]
+    joined = [_joined(one, others) for one, others in pairs if others]
+    gone = {id(one) for first, others in pairs if others for one in (first, *others)}
+    rest = [one for one in verdicts if id(one) not in gone]
+    whole = [_with_launches(one, events) for one in [*rest, *joined]]
+    sure = any(one.kind in _EXPLAINING and one.confidence != "low" for one in whole)
+    return [one for one in whole if not sure or one.cause != FAILED]
+
+
+def _ranks_by_host(events: pl.LazyFrame) -> dict[str, set[int]]:
+    """Return the ranks that RAS misses, by their host."""
+    missing = events.filter(pl.col("kind") == "rank_missing")
+    named = with_hosts(missing, "host", known_addresses(events)).select("host", "rank")
+    found: dict[str, set[int]] = {}
+    for host, rank in named.drop_nulls().collect().iter_rows():
+        found.setdefault(host, set()).add(rank)
+    return found
+
+
+def _is_reported(verdict: Verdict) -> bool:
+    return verdict.kind in _WAITS and verdict.cause in _REPORTED
+
+
+def _is_same(reported: Verdict, other: Verdict, silent: Mapping[str, set[int]]) -> bool:
+    """Return whether a finding from another source is on whom RAS accuses."""
+    mine, theirs = reported.subject, other.subject
+    if _is_reported(other) or other.kind != "hang" or theirs.rank is None:
+        return False
+    if mine.run is not None and theirs.run is not None and mine.run != theirs.run:
+        return False
+    if mine.rank is not None:
+        return mine.rank == theirs.rank
+    return theirs.rank in silent.get(mine.host or "", set())
+
+
+def _joined(reported: Verdict, others: Sequence[Verdict]) -> Verdict:
+    """Return one verdict of a report and what other sources say of the same ranks."""
+    first = others[0]
+    mine = reported.subject
+    base = mine if mine.rank is None else replace(first.subject, host=mine.host, gpu=mine.gpu)
+    return replace(
+        first,
+        kind=reported.kind,
+        level=reported.level,
+        subject=replace(base, run=first.subject.run or mine.run),
+        cause=first.cause or reported.cause,
+        confidence="high",
+        evidence=(*first.evidence, *reported.evidence),
+        alternatives=(),
+        needed=None,
+    )
+
+
+def _with_launches(verdict: Verdict, events: pl.LazyFrame) -> Verdict:
+    """Return a hang that names nobody with what RAS says of all ranks, if it says it."""
+    if verdict.kind != "hang" or verdict.level not in {"job", "group"}:
+        return verdict
+    errors = label_value("errors").fill_null("OK")
+    is_even = (pl.col("code") == "RUNNING") & (errors == "OK") & label_value("invalid").is_null()
+    rows = (
+        events.filter(pl.col("kind") == "ras_group", label_value("invalid").is_null())
+        .with_columns(is_even=is_even & (label_value("missing").fill_null("0") == "0"))
+        .sort("source", "position")
+        .collect()
+    )
+    if rows.is_empty() or not rows["is_even"].all():
+        return verdict
+    first = rows.row(0, named=True)
+    return replace(verdict, evidence=(*verdict.evidence, quoted(first, _LAUNCHED)))
