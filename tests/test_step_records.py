@@ -72,6 +72,7 @@ def test_a_run_of_a_rank(tmp_path: Path) -> None:
             "grad_norm": 0.2,
             "tokens": 4096.0,
             "source": "run.jsonl",
+            "position": 2,
         },
         [("r", 2, "ended", start, ["hx8-1"], 8)],
         [("r", 2, 3, "hx8-1", "GPU-a", 3, 1, 0, 2)],

@@ -13,6 +13,7 @@ import polars as pl
 from collectors.identity import canonical_host
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import epoch_time, iso_time
+from collectors.training.elapsed import elapsed_seconds
 
 TEXTS: Final = {
     "event": ("event", "event_name"),
@@ -38,6 +39,7 @@ TEXTS: Final = {
         "_timestamp",
     ),
     "message": ("message", "msg", "reason", "error"),
+    "elapsed": ("elapsed_time",),
 }
 """Our text column: the keys that mean it; the first that an object has is taken."""
 
@@ -54,6 +56,10 @@ COUNTS: Final = {
         "current_steps",
         "_step",
         "completed_step",
+        "global_step/max_steps",
+        "trainer/global_step",
+        "train/global_step",
+        "batch",
     ),
     "index": ("local_rank", "gpu_index", "gpu"),
     "dp": ("dp", "dp_rank"),
@@ -65,8 +71,32 @@ COUNTS: Final = {
 """Our whole-number column: the keys that mean it."""
 
 NUMBERS: Final = {
-    "loss": ("loss", "train_loss", "lm_loss", "lm loss", "train/loss", "learning/loss"),
-    "grad_norm": ("grad_norm", "gradnorm", "gnorm", "grad norm", "train/grad_norm"),
+    "loss": (
+        "loss",
+        "train_loss",
+        "lm_loss",
+        "lm loss",
+        "train/loss",
+        "learning/loss",
+        "train_loss_step",
+        "train/loss_step",
+        "loss_step",
+        "reduced_train_loss",
+        "training_loss",
+        "loss/train/total",
+        "train/CrossEntropyLoss",
+        "train/CE loss",
+    ),
+    "grad_norm": (
+        "grad_norm",
+        "gradnorm",
+        "gnorm",
+        "grad norm",
+        "train/grad_norm",
+        "learning/grad_norm",
+        "gradient_norm",
+        "optim/total_grad_norm",
+    ),
     "tokens": ("tokens", "n_tokens", "num_tokens", "tokens_per_step"),
     "samples": ("samples", "n_samples", "num_samples", "batch_size", "global_batch_size"),
 }
@@ -83,7 +113,9 @@ _DURATIONS: Final = {
         "elapsed",
         "time_per_step",
         "train_step_time",
+        "train_step_timing in s",
         "perf/step_time",
+        "dt",
     ),
     "data_seconds": (
         "data",
@@ -131,6 +163,11 @@ PHASES: Final = {
 }
 """The column that a phase's name stands for."""
 
+_EVALUATION: Final = re.compile(r"(?i)(?:eval|val|valid|validation|test)[_/ ]")
+
+_EVALUATION_KEY: Final = r'"(?i:eval|val|valid|validation|test)[_/ ][^"]*"\s*:'
+"""A key of another loop than training."""
+
 _KEYS: Final = frozenset(
     key for table in (TEXTS, COUNTS, NUMBERS) for keys in table.values() for key in keys
 ) | frozenset(key for keys in DURATIONS.values() for key, _ in keys)
@@ -138,7 +175,7 @@ _KEYS: Final = frozenset(
 
 def known_keys(data: bytes) -> list[str]:
     """Return the keys of our tables that occur in a text, in alphabetical order."""
-    found = {key.decode() for key in re.findall(rb'"([A-Za-z_][\w/ ]{0,40})"\s*:', data)}
+    found = {key.decode() for key in re.findall(rb'"([A-Za-z_][\w/ ().-]{0,40})"\s*:', data)}
     return sorted(found & _KEYS)
 
 
@@ -151,11 +188,14 @@ def normal_fields(objects: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
 
     Returns:
         `position`, `text`; every column of the tables; `time` (UTC), `clock_seconds` (a time that
-        is no epoch: seconds of some clock, or of the step). Null: the object does not say it.
+        is no epoch: seconds of some clock, or of the step), `elapsed_seconds` (since the start),
+        `evaluated` (it holds figures of another loop than training). Null: the object does not say
+        it.
     """
     have = set(objects.columns)
     columns = {name: _first(keys, have) for name, keys in TEXTS.items()}
     columns |= {name: _count(_first(keys, have)) for name, keys in COUNTS.items()}
+    columns |= {"evaluated": _evaluated(have)}
     columns |= {name: _number(_first(keys, have)) for name, keys in NUMBERS.items()}
     columns |= {name: _seconds(keys, have) for name, keys in DURATIONS.items()}
     frame = objects.select("position", "text", **columns)
@@ -164,8 +204,16 @@ def normal_fields(objects: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     return frame.with_columns(
         canonical_host(pl.col("host")),
         time=time,
+        elapsed_seconds=elapsed_seconds(pl.col("elapsed")),
         clock_seconds=pl.when(epoch_time(clock).is_null()).then(clock),
     )
+
+
+def _evaluated(have: set[str]) -> pl.Expr:
+    """Return whether an object holds figures of an evaluation, by its text where it is JSON."""
+    columns = [pl.col(key).is_not_null() for key in sorted(have) if _EVALUATION.match(key)]
+    in_text = pl.col("text").str.contains(_EVALUATION_KEY)
+    return pl.any_horizontal(in_text, *columns).fill_null(value=False)
 
 
 def _first(keys: Iterable[str], have: set[str]) -> pl.Expr:
@@ -178,7 +226,7 @@ def _number(text: pl.Expr) -> pl.Expr:
 
 
 def _count(text: pl.Expr) -> pl.Expr:
-    number = _number(text)
+    number = _number(text.str.replace(r"^(\d+)/\d+$", "${1}"))
     return (
         pl.when(number.is_finite() & (number == number.floor()))
         .then(number)

@@ -12,13 +12,13 @@ from typing import Final
 import polars as pl
 
 from collectors.identity import file_rank, gpu_device
-from collectors.readings import MAX_REJECT_CHARACTERS, Reading, reading_of
+from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
 from collectors.sniffing import SURE, Head, ReadOptions
 from collectors.texts.json_lines import read_json_lines
 from collectors.training.step_fields import PHASES, known_keys, normal_fields
 from collectors.training.step_table import join_phases, steps_of
 
-_CLASSES: Final = ("step", "phase", "event", "misfit")
+_CLASSES: Final = ("step", "phase", "event", "evaluation", "misfit")
 
 _MISFIT: Final = "neither a step, a known phase nor an event"
 
@@ -34,9 +34,12 @@ _KINDS: Final = {
 """Our kind of an event: the pattern of the names that mean it."""
 
 _HINT: Final = re.compile(
-    r'"(?:step|iteration|iter|global_step|num_updates|current_steps)"\s*:'
+    r'"(?:step|iteration|iter|global_step(?:/max_steps)?|num_updates|current_steps|_step)"\s*:'
     r'|"event"\s*:\s*"(?:start|begin|end)"'
 )
+
+_SUMMARY: Final = r'"train_runtime"\s*:'
+"""A key of a trainer's last words, whose loss is a mean over the whole run."""
 
 _HEAD_RECORDS: Final = 50
 
@@ -64,22 +67,39 @@ def read_step_records(path: Path, source: str, options: ReadOptions) -> Reading:
     """
     data = path.read_bytes()
     objects, broken = read_json_lines(data, known_keys(data))
-    records = _classed(normal_fields(objects, options), file_rank(path.name))
+    return read_records(objects, broken, (path.name, source), options)
+
+
+def read_records(
+    objects: pl.DataFrame, broken: pl.DataFrame, names: tuple[str, str], options: ReadOptions
+) -> Reading:
+    """Return the steps, events, jobs and placements in objects whose keys the table knows.
+
+    Args:
+        objects: `position`, `text` and text columns called by the keys of the source; null: an
+            object lacks the key.
+        broken: `position`, `text` and `reason` of pieces that are no object.
+        names: Of the file, whose rank is believed, and of the source, to quote.
+        options: The zone of stamps that carry none.
+    """
+    source = names[1]
+    records = _classed(normal_fields(objects, options), file_rank(names[0]))
     by_class = {name: records.filter(pl.col("class") == name) for name in _CLASSES}
     steps = steps_of(pl.concat([by_class["step"], join_phases(by_class["phase"])]))
     misfits = by_class["misfit"].select("position", "text", pl.lit(_MISFIT).alias("reason"))
+    rejects = pl.concat([broken, misfits]).unique("position", keep="first", maintain_order=True)
     frames = {
         "steps": steps,
-        "events": _events_of(by_class["event"]),
+        "events": _events_of(pl.concat([by_class["event"], by_class["evaluation"]])),
         "jobs": _jobs_of(records),
         "placements": _placements_of(records),
-        "rejects": pl.concat([broken, misfits]).with_columns(
-            pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS)
-        ),
+        "rejects": rejects.with_columns(pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS)),
     }
-    return reading_of(
+    reading = reading_of(
         **{name: frame.with_columns(source=pl.lit(source)) for name, frame in frames.items()}
     )
+    known = records["position"].unique().is_in(rejects["position"].implode())
+    return count_lines(reading, int((~known).sum()))
 
 
 def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
@@ -87,9 +107,15 @@ def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
     is_event = pl.col("event").is_not_null() & ~pl.col("event").is_in(_STEP_EVENTS)
     is_phase = pl.col("phase").is_not_null() & pl.col("phase_seconds").is_not_null()
     known_phase = pl.col("phase").str.to_lowercase().is_in(list(PHASES))
+    measured = pl.any_horizontal(
+        pl.col("loss", "step_seconds", "compute_seconds", "data_seconds").is_not_null()
+    )
+    is_evaluation = (pl.col("evaluated") & ~measured) | pl.col("text").str.contains(_SUMMARY)
     kind = (
         pl.when(is_event)
         .then(pl.lit("event"))
+        .when((pl.col("step") >= 0) & is_evaluation)
+        .then(pl.lit("evaluation"))
         .when((pl.col("step") >= 0) & is_phase & known_phase)
         .then(pl.lit("phase"))
         .when((pl.col("step") >= 0) & ~is_phase)
@@ -117,7 +143,10 @@ def _event_kind() -> pl.Expr:
     kind = pl.lit("note")
     for pattern, name in reversed(_KINDS.items()):
         kind = pl.when(pl.col("event").str.contains(pattern)).then(pl.lit(name)).otherwise(kind)
-    return pl.when(pl.col("class") == "event").then(kind)
+    is_evaluation = pl.col("class") == "evaluation"
+    told = pl.when(pl.col("class") == "event").then(kind)
+    other = pl.when(pl.col("text").str.contains(_SUMMARY)).then(pl.lit("run_summary"))
+    return pl.when(is_evaluation).then(other.otherwise(pl.lit("evaluation"))).otherwise(told)
 
 
 def _events_of(events: pl.DataFrame) -> pl.DataFrame:
@@ -129,7 +158,9 @@ def _events_of(events: pl.DataFrame) -> pl.DataFrame:
         "run",
         "kind",
         "position",
-        code="event",
+        code=pl.when(pl.col("class") == "evaluation")
+        .then(pl.col("step").cast(pl.String))
+        .otherwise("event"),
         severity=pl.lit("info"),
         count=pl.lit(1),
         message=pl.col("message").fill_null(pl.col("text")),

@@ -19,6 +19,7 @@ _MIN_CLOCK_RECORDS: Final = 3
 
 _AS_THEY_ARE: Final = (
     *_KEY,
+    "position",
     "host",
     "data_seconds",
     "optimizer_seconds",
@@ -30,6 +31,9 @@ _AS_THEY_ARE: Final = (
 )
 
 _MIN_RISING_SHARE: Final = 0.8
+
+_MIN_LOSS_SHARE: Final = 0.5
+"""Where half of a rank's records have a loss, the others left theirs out."""
 
 _MIN_CLOCK_GROWTH: Final = 5.0
 """Largest over smallest value of a clock that started near the file's first record."""
@@ -83,7 +87,9 @@ def steps_of(records: pl.DataFrame) -> pl.DataFrame:
     is_clock = _clock_runs_on(numbered)
     clock = pl.col("clock_seconds")
     own = pl.col("step_seconds") if is_clock else pl.col("step_seconds").fill_null(clock)
-    ticks = (pl.col("time").cast(pl.Int64) / 1e6).fill_null(pl.when(is_clock).then(clock))
+    ticks = pl.coalesce(
+        "elapsed_seconds", pl.col("time").cast(pl.Int64) / 1e6, pl.when(is_clock).then(clock)
+    )
     lane = ("run", "rank", "attempt")
     return (
         numbered.with_columns(step_seconds=own)
@@ -141,11 +147,10 @@ def _parts() -> list[pl.Expr]:
 
 
 def _loss_state() -> pl.Expr:
-    """Return `printed`, `not_printed` where only others of the file have one, null if none has."""
-    loss = pl.col("loss")
-    return (
-        pl.when(loss.is_not_null())
-        .then(pl.lit("printed"))
-        .when(loss.is_not_null().any())
-        .then(pl.lit("not_printed"))
-    )
+    """Return `printed`, `not_printed` where most others of the rank have one, else null.
+
+    A loss that is told every tenth step is told of none between.
+    """
+    known = pl.col("loss").is_not_null()
+    usual = known.mean().over("run", "rank") >= _MIN_LOSS_SHARE
+    return pl.when(known).then(pl.lit("printed")).when(usual).then(pl.lit("not_printed"))

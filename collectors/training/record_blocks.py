@@ -1,0 +1,53 @@
+"""Read records of a header line and one line a value, as Composer and OLMo print them.
+
+Source: formats of progress streams, sections 8 and 9: the values below a header belong to it, until
+a line that is none of them.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from collectors.line_reading import printer
+
+NUMBER: Final = r"(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
+"""A printed value, with thousands' commas, or one of the words for none."""
+
+
+def read_blocks(lines: pl.DataFrame, header: str, value: str) -> pl.DataFrame:
+    """Return the headers and values of records, each with the number of its record.
+
+    Args:
+        lines: `LINES`.
+        header: Pattern of a header; its only group is the step.
+        value: Pattern of a value line; its groups are name and value.
+
+    Returns:
+        The lines that are part of a record, with `record`, `step`, `name` and `value` (null on
+        headers). Lines of other printers between do not end a record.
+    """
+    text = pl.col("text")
+    laned = lines.with_columns(lane=printer(), is_head=text.str.contains(header))
+    marked = laned.with_columns(
+        record=pl.col("is_head").cum_sum().cast(pl.Int64), is_value=text.str.contains(value)
+    ).with_columns(
+        record=pl.when("is_head").then("record").forward_fill().over("lane"),
+        strange=(~pl.col("is_head") & ~pl.col("is_value")),
+    )
+    alone = pl.col("strange").cum_sum().over("lane", "record") == 0
+    parts = marked.filter(pl.col("record").is_not_null() & alone)
+    step, name = text.str.extract(header), text.str.extract(value, 1)
+    return parts.with_columns(
+        step=_number(step).cast(pl.Int64, strict=False).forward_fill().over("lane"),
+        name=pl.when(~pl.col("is_head")).then(name),
+        value=pl.when(~pl.col("is_head")).then(_number(text.str.extract(value, 2))),
+    )
+
+
+def _number(text: pl.Expr) -> pl.Expr:
+    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+
+
+def named(*names: str) -> pl.Expr:
+    """Return a value of each record: the first of the names that it holds; null without any."""
+    return pl.coalesce(pl.col("value").filter(pl.col("name") == name).first() for name in names)

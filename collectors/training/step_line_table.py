@@ -1,0 +1,115 @@
+"""The step lines of smaller trainers: what each prints, field by field.
+
+Source: formats of progress streams, sections 4 (torchtitan), 7 (nanoGPT, its speed runs, llm.c), 10
+(MaxText) and 11 (XTuner). Fields are looked for one by one, since each version adds and moves some.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+NUMBER: Final = r"(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
+"""A printed number, with thousands' commas, or one of the words for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine:
+    """The step line of one trainer.
+
+    Attributes:
+        literal: Text without which no line is one: the cheap first look.
+        pattern: What makes it one; its only group is the step.
+        fields: Patterns by our column, one group each: `loss`, `grad_norm`, `tokens` (of a step),
+            `seconds` and `milliseconds` (of a step), `total_milliseconds` (since the start),
+            `rate` (tokens a second of one device), `teraflops` (a second, of one device),
+            `data_seconds` (before the told seconds), `memory_gibibytes`, `memory_percent`,
+            `flops_percent`.
+        time_kind: What its time stands for; `arrival` is the time between lines.
+        is_per_rank: The line is about the rank that prints it, not about the job.
+    """
+
+    literal: str
+    pattern: str
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    time_kind: str = "single_step"
+    is_per_rank: bool = False
+
+
+STEP_LINES: Final = (
+    StepLine(
+        literal="  loss: ",
+        pattern=r"(?:^|[^a-z ]) *step: +([\d,]+)  +loss: ",
+        fields={
+            "loss": rf"  loss: +{NUMBER}",
+            "grad_norm": rf"  grad_norm: +{NUMBER}",
+            "rate": rf"  (?:tps|wps): +{NUMBER}",
+            "memory_gibibytes": rf"  memory: +{NUMBER}GiB",
+            "memory_percent": rf"  memory: +[\d.]+GiB\({NUMBER}%\)",
+            "teraflops": rf"  tflops: +{NUMBER}",
+            "flops_percent": rf"  mfu: +{NUMBER}%",
+        },
+        time_kind="arrival",
+    ),
+    StepLine(
+        literal=": loss ",
+        pattern=r"^\s*iter (\d+): loss ",
+        fields={"loss": rf": loss {NUMBER}", "milliseconds": rf", time {NUMBER}ms"},
+    ),
+    StepLine(
+        literal="train_time:",
+        pattern=r"^\s*step:(\d+)/\d+ train_(?:loss|time):",
+        fields={
+            "loss": rf" train_loss:{NUMBER}",
+            "total_milliseconds": rf" train_time:{NUMBER}ms",
+        },
+        time_kind="interval_mean",
+    ),
+    StepLine(
+        literal=" trl:",
+        pattern=r"^\s*s:(\d+) trl:",
+        fields={"loss": rf" trl:{NUMBER}", "grad_norm": rf" norm:{NUMBER}"},
+    ),
+    StepLine(
+        literal=" tok/s",
+        pattern=r"^\s*step +(\d+)/\d+ \| loss ",
+        fields={
+            "loss": rf"\| loss +{NUMBER}",
+            "grad_norm": rf"\| norm +{NUMBER}",
+            "milliseconds": rf"\| +{NUMBER} ms",
+        },
+    ),
+    StepLine(
+        literal="completed step: ",
+        pattern=r"completed step: (\d+)",
+        fields={
+            "loss": rf"\bloss: {NUMBER}",
+            "grad_norm": rf"\bgrad_norm: {NUMBER}",
+            "seconds": rf"\bseconds: {NUMBER}",
+            "teraflops": rf"TFLOP/s/device: {NUMBER}",
+            "tokens": rf"\btotal_weights: {NUMBER}",
+        },
+    ),
+    StepLine(
+        literal="completed profiler ",
+        pattern=r"completed profiler (?:de)?activation(?:/deactivation)? step: (\d+)",
+    ),
+    StepLine(
+        literal="data_time: ",
+        pattern=r"\bEpoch \d+ +Step +(\d+)/\d+",
+        fields={
+            "loss": rf"\b(?:reduced_)?(?:llm_|total_)?loss: +{NUMBER}",
+            "grad_norm": rf"\bgrad_norm: +{NUMBER}",
+            "data_seconds": rf"\bdata_time: +{NUMBER}",
+            "seconds": rf"\btime: +{NUMBER}",
+            "tokens": rf"\btext_tokens: +{NUMBER}",
+        },
+        is_per_rank=True,
+    ),
+)
+"""By trainer: torchtitan, nanoGPT, modded-nanogpt, llm.c (log and console), MaxText (and its lines
+without a time, round profiles), XTuner (one log a rank; the told time comes after the loading)."""
+
+STEP_LINE_HINT: Final = (
+    r"step: +[\d,]+  +loss: |iter \d+: loss |step:\d+/\d+ train_|s:\d+ trl:|\| loss +\S+.* tok/s|"
+    r"completed (?:step|profiler)|Step +\d+/\d+ .*data_time: "
+)
