@@ -8,11 +8,15 @@ import polars as pl
 
 from collectors.readings import Reading
 from detectors.attribution import attribute
+from detectors.benchmarks import find_failed_benchmarks
 from detectors.blind_ports import BlindParams, find_blind_ports
 from detectors.buffers import BufferParams, find_buffer_faults
 from detectors.bus_errors import BusErrorParams, find_bus_errors
 from detectors.cleaning import CleaningParams, clean_steps
+from detectors.clocks import with_one_clock
 from detectors.congestion import CongestionParams, find_congestion
+from detectors.corroboration import corroborated
+from detectors.corruption import find_corruption
 from detectors.counters import CounterParams
 from detectors.crashes import CrashParams, find_crashes
 from detectors.degrading_links import DegradingParams, find_degrading_links
@@ -22,6 +26,8 @@ from detectors.flaps import FlapParams, find_flaps
 from detectors.hangs import HangParams, find_hangs
 from detectors.imbalance import ImbalanceParams, find_imbalance
 from detectors.jobs import JobParams, find_slow_jobs
+from detectors.late_ranks import LateParams, find_late_ranks
+from detectors.launches import LaunchParams, find_launch_gaps, without_launches
 from detectors.links import LinkParams, find_link_faults
 from detectors.loss_scales import find_stuck_scales
 from detectors.lost_collectors import CollectorParams, find_lost_collectors
@@ -39,6 +45,7 @@ from detectors.reported_extremes import ExtremeParams, find_reported_extremes
 from detectors.scores import ScoreParams, find_scored_ranks
 from detectors.short_jobs import ShortJobParams, find_short_slow_jobs
 from detectors.short_reports import ShortReportParams, find_short_reports
+from detectors.slow_paths import PathParams, find_slow_paths
 from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
@@ -85,6 +92,9 @@ class DetectorParams:
     collectors: CollectorParams = field(default_factory=CollectorParams)
     pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
+    paths: PathParams = field(default_factory=PathParams)
+    late: LateParams = field(default_factory=LateParams)
+    launches: LaunchParams = field(default_factory=LaunchParams)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +104,7 @@ class Views:
     samples: pl.LazyFrame
     events: pl.LazyFrame
     collectives: pl.LazyFrame
+    transfers: pl.LazyFrame
     coverage: pl.LazyFrame
     fabric: Fabric
     steps: pl.LazyFrame
@@ -115,7 +126,17 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
     ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
-    ("hangs", lambda v, p: find_hangs(v.steps, v.collectives, v.events, v.roles, p.hangs)),
+    (
+        "hangs",
+        lambda v, p: find_hangs(
+            v.steps, without_launches(v.collectives), v.events, v.roles, p.hangs
+        ),
+    ),
+    ("launches", lambda v, p: find_launch_gaps(v.collectives, v.events, p.launches)),
+    ("late ranks", lambda v, p: find_late_ranks(v.transfers, p.late)),
+    ("slow paths", lambda v, p: find_slow_paths(v.transfers, p.paths)),
+    ("benchmarks", lambda v, _: find_failed_benchmarks(v.events)),
+    ("corruption", lambda v, _: find_corruption(v.transfers, v.events)),
     ("links", lambda v, p: find_link_faults(v.fabric, p.links)),
     ("degrading links", lambda v, p: find_degrading_links(v.fabric, p.degrading)),
     ("flaps", lambda v, p: find_flaps(v.fabric, p.flaps)),
@@ -144,7 +165,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
 def views_of(reading: Reading, params: DetectorParams) -> Views:
     """Return what the detectors take, each derived frame computed once."""
     samples, steps = reading.samples.lazy(), reading.steps.lazy()
-    events = reading.events.lazy()
+    events = with_one_clock(reading.events.lazy()).collect().lazy()
     roles = rank_roles(reading.placements.lazy(), samples).collect()
     judged = without_planned_pauses(clean_steps(steps, params.cleaning), events)
     clean = judged.collect().lazy()
@@ -153,6 +174,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         samples=samples,
         events=events,
         collectives=reading.collectives.lazy(),
+        transfers=reading.transfers.lazy(),
         coverage=reading.coverage.lazy(),
         fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
         steps=steps,
@@ -179,4 +201,4 @@ def find_all(
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
         found += verdicts_of(detector(views, told))
-    return attribute(found, views.roles.collect())
+    return attribute(corroborated(found, views.events), views.roles.collect())
