@@ -50,12 +50,14 @@ def test_sizes(size: str, expected: int | None) -> None:
     assert found["bytes"].to_list() == [expected]
 
 
-HEADINGS = (
-    "Comm. Op            Message Size        Count               Total Latency(ms)   Avg Latency(ms)"
-    "     tput_avg (Gbps)     busbw_avg (Gbps)    ",
-    "Comm. Op            Message Size        Count               Total comm lat(ms)  Total straggler"
-    "(ms) Avg comm lat(ms)    Avg straggler(ms)   ",
+TITLES = (
+    ("Total Latency(ms)", "Avg Latency(ms)", "tput_avg (Gbps)", "busbw_avg (Gbps)"),
+    ("Total comm lat(ms)", "Total straggler(ms)", "Avg comm lat(ms)", "Avg straggler(ms)"),
 )
+HEADINGS = [
+    "".join(f"{title: <20}" for title in ("Comm. Op", "Message Size", "Count", *titles))
+    for titles in TITLES
+]
 
 
 def row(*cells: str) -> str:
