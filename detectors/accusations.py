@@ -26,6 +26,7 @@ FLAP_RUNS: Final = 3
 _MEASURES: Final = {
     "busy": "data and compute",
     "not_waiting": "step less communication",
+    "fed": "data, and the least that anybody needs beside",
     "step": "step",
 }
 _ACTION: Final = (

@@ -15,6 +15,7 @@ import polars as pl
 from collectors.frames import EVENTS, STEPS, require
 from detectors.belonging import placed_events
 from detectors.crash_words import Crash, crash_verdict
+from detectors.dating import not_before
 from detectors.endings import EndingParams, attempt_begins, ending_faults, in_attempts
 from detectors.rank_places import Places
 from detectors.verdicts import Confidence, Verdict, verdict_frame
@@ -63,7 +64,8 @@ def find_crashes(
     placed = placed_events(events.pipe(require, EVENTS), roles).collect().lazy()
     known = steps.pipe(require, STEPS)
     begins = attempt_begins(placed, known, params.endings).collect().lazy()
-    told = in_attempts(placed, "time", begins).collect()
+    dated = placed.with_columns(not_before=not_before())
+    told = in_attempts(dated, "not_before", begins).collect()
     done = in_attempts(known, "end_time", begins)
     causes = ending_faults(told.lazy(), done, params.endings).collect()
     hosts = _host_counts(told, roles)

@@ -23,6 +23,9 @@ _ATTEMPT: Final = ("run", "segment")
 
 _STARTS: Final = ("run_start", "rendezvous", "restart")
 
+_KILLS: Final = ("-9", "137")
+"""Exits that somebody else forces on a process."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndingParams:
@@ -96,7 +99,7 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
     """Return the faults, and the interventions from outside, that ended an attempt.
 
     Args:
-        events: `EVENTS` with `segment`.
+        events: `EVENTS` with `segment` and `not_before`, the time that bounds one without a clock.
         steps: `STEPS` with `segment`.
         params: The thresholds.
 
@@ -118,7 +121,7 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
         .join(_signs(events), on=_ATTEMPT, how="left", nulls_equal=True)
         .filter(~_survived(params), ~_follows_hang(params), ~_announced())
         .filter(_is_lead())
-        .drop("last_step", "safe_until", "hung", "ended", "wails")
+        .drop("last_step", "safe_until", "hung", "ended", "wails", "not_before")
     )
 
 
@@ -184,11 +187,13 @@ def _survived(params: EndingParams) -> pl.Expr:
 
 
 def _follows_hang(params: EndingParams) -> pl.Expr:
-    """Return whether a job that already hung was merely ended: an exit, a signal, a cancel."""
-    is_end = pl.col("outside") | (pl.col("kind") == "process_exit")
+    """Return whether a job that already hung was merely ended: an exit, a kill, a cancel."""
+    is_exit = pl.col("kind") == "process_exit"
+    is_kill = pl.col("outside") | (is_exit & pl.col("code").is_in(_KILLS))
     silence = pl.duration(microseconds=int(params.min_silence_seconds * 1e6))
-    was_silent = pl.col("outside") & (pl.col("time") > pl.col("last_step") + silence)
-    return (is_end & ((pl.col("time") > pl.col("hung")) | was_silent)).fill_null(value=False)
+    was_silent = is_kill & (pl.col("not_before") > pl.col("last_step") + silence)
+    after = pl.col("time") > pl.col("hung")
+    return (((pl.col("outside") | is_exit) & after) | was_silent).fill_null(value=False)
 
 
 def _announced() -> pl.Expr:

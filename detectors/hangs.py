@@ -14,6 +14,7 @@ from typing import Final
 import polars as pl
 
 from collectors.communication.communicators import name_communicators
+from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
 from collectors.frames import COLLECTIVES, EVENTS, STEPS, require
 from detectors.belonging import placed_events
@@ -21,6 +22,7 @@ from detectors.complaints import EVERYBODY, complaining_members
 from detectors.hang_cases import HangCase
 from detectors.hang_words import silent_job, stuck_watchdogs
 from detectors.mismatches import find_mismatches
+from detectors.open_spans import find_open_spans
 from detectors.rank_places import Places
 from detectors.silences import Progress, find_silences, run_progress
 from detectors.standings import INIT, member_states, ranked
@@ -75,12 +77,16 @@ def find_hangs(
         SchemaError: A frame lacks a column.
     """
     told = placed_events(events, roles).collect()
-    said = name_communicators(collectives.pipe(require, COLLECTIVES).collect(), told)
+    fresh = drop_stale_dumps(collectives.pipe(require, COLLECTIVES).collect(), told)
+    said = name_communicators(fresh, told)
     told, named = told.lazy(), name_groups(said).lazy()
     rows = ranked(_without_late_inits(named, steps)).collect().lazy()
     progress = run_progress(steps, params.min_silence_seconds, params.min_silence_steps)
     cases = _cases(rows, told, _ranks(steps, roles, rows, told), params)
     found = list(_judged(cases, progress, Places.of(roles)))
+    judged = {one.subject.run for one in found}
+    spans = find_open_spans(steps, told, params.max_suspect_share)
+    found += [one for one in spans if one.subject.run not in judged]
     judged = {one.subject.run for one in found}
     found += [one for one in stuck_watchdogs(told) if one.subject.run not in judged]
     judged = {one.subject.run for one in found}

@@ -18,6 +18,8 @@ from detectors.panels import Floats
 from detectors.pauses import JOB_PACES
 from detectors.peers import known_median, tick_noise
 from detectors.timelines import step_timeline
+from detectors.trend_words import trend_verdict
+from detectors.trends import TrendParams, find_trend
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 NEVER_BY_LEVEL: Final = 1000.0
@@ -32,6 +34,7 @@ class JobParams:
         episodes: When a stretch counts.
         baseline_steps: Steps of the good pace that must come before the change.
         min_noise_ratio: Effect over the noise of single steps.
+        trends: When a run slows from its first step on.
     """
 
     episodes: EpisodeParams = field(
@@ -39,30 +42,42 @@ class JobParams:
     )
     baseline_steps: int = 20
     min_noise_ratio: float = 3.0
+    trends: TrendParams = field(default_factory=TrendParams)
 
 
-def find_slow_jobs(paces: pl.LazyFrame, params: JobParams) -> pl.DataFrame:
+def find_slow_jobs(
+    paces: pl.LazyFrame, params: JobParams, all_paces: pl.LazyFrame | None = None
+) -> pl.DataFrame:
     """Return the stretches in which a job was slower than before.
 
     Args:
         paces: `JOB_PACES`; paused steps are left out.
         params: The thresholds.
+        all_paces: `JOB_PACES` with the warm-up, in which a trend may have begun; null: the paces.
 
     Returns:
-        `VERDICTS` of kind group_slow at level job: who is at fault is another detector's matter,
-        and stays unknown where no rank reports its phases. Partition key: run and attempt.
+        `VERDICTS` at level job, of kind group_slow, or degrading where the pace grew worse bit by
+        bit: who is at fault is another detector's matter, and stays unknown where no rank reports
+        its phases. A run that slows from its first step on is one finding. Partition key: run and
+        attempt.
 
     Raises:
         SchemaError: `paces` is not a `JOB_PACES`.
     """
     rows = paces.pipe(require, JOB_PACES).filter(~pl.col("paused").fill_null(value=False))
     parts = rows.collect().partition_by("run", "attempt")
-    return verdict_frame(verdict for part in parts for verdict in _judge(part, params))
+    whole = (paces if all_paces is None else all_paces).pipe(require, JOB_PACES).collect()
+    return verdict_frame(verdict for part in parts for verdict in _judge(part, whole, params))
 
 
-def _judge(part: pl.DataFrame, params: JobParams) -> list[Verdict]:
+def _judge(part: pl.DataFrame, whole: pl.DataFrame, params: JobParams) -> list[Verdict]:
     rows = part.sort("step", "end_time")
     values = np.log(rows["step_seconds"].to_numpy())
+    trend = find_trend(values, params.trends)
+    if trend is not None:
+        same = rows.select("run", "attempt").head(1)
+        early = whole.join(same, on=["run", "attempt"], how="semi", nulls_equal=True)
+        return [trend_verdict(rows, trend, early, params.trends)]
     if values.size < 2 * params.baseline_steps:
         return []
     noise = float(tick_noise(values[None, :], params.episodes.noise_floor)[0])
@@ -93,7 +108,7 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         f"{episode.bad_ticks} steps from step {int(ticks[episode.start])}"
     )
     return Verdict(
-        kind="group_slow",
+        kind="degrading" if episode.is_ramp else "group_slow",
         level="job",
         subject=Subject(run=rows["run"][0], attempt=rows["attempt"][0]),
         slowdown=ratio,

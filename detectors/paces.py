@@ -25,9 +25,10 @@ PACES: Final = schema_of(
     }
 )
 """One row a rank's step, with its role. `pace_seconds` is the time compared between ranks and
-`measure` says what it is: busy (data and compute), not_waiting (step less communication), wait
-(communication alone: the culprit waits least, so less is worse) or step (total time: tells ranks
-apart only where they are not in lockstep)."""
+`measure` says what it is: busy (data and compute), not_waiting (step less communication), fed
+(data, and the least that anybody needs for the rest), wait (communication alone: the culprit waits
+least, so less is worse) or step (total time: tells ranks apart only where they are not in
+lockstep)."""
 
 MIN_SHARE: Final = 0.5
 """A measure serves when half of the attempt's rank-steps have it."""
@@ -38,7 +39,10 @@ MIN_TOKEN_SPREAD: Final = 1e-6
 MAX_TOKEN_POWER: Final = 2.0
 """Attention costs the square of a sequence's length; nothing costs more."""
 
-_MEASURES: Final = ("busy", "not_waiting", "step", "wait")
+MAX_LOCKSTEP_RATIO: Final = 1.05
+"""Where the slowest rank of most steps takes no longer than this, all wait for each other."""
+
+_MEASURES: Final = ("busy", "not_waiting", "fed", "step", "wait")
 
 
 def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
@@ -58,6 +62,7 @@ def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
     values = {
         "busy": busy,
         "not_waiting": pl.col("step_seconds") - pl.col("comm_seconds"),
+        "fed": _fed_seconds(),
         "step": pl.col("step_seconds"),
         "wait": pl.col("comm_seconds"),
     }
@@ -77,6 +82,20 @@ def rank_paces(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(host=pl.coalesce("host_role", "host"))
         .select(PACES.names())
     )
+
+
+def _fed_seconds() -> pl.Expr:
+    """Return a rank's time for its data, and what the quickest rank needs for the rest of the step.
+
+    In lockstep the others wait inside the rest, so only the data tells who is starved. Null where
+    ranks are not in lockstep, or nobody tells its data.
+    """
+    attempt, step = ["run", "attempt"], ["run", "attempt", "step"]
+    seconds, data = pl.col("step_seconds"), pl.col("data_seconds")
+    apart = (seconds.max() / seconds.min()).over(step).median().over(attempt)
+    together = (apart <= MAX_LOCKSTEP_RATIO) & (pl.len().over(step) > 1)
+    rest = (seconds - data).min().over(step)
+    return pl.when(together & (rest >= 0)).then(data + rest)
 
 
 def _relative_tokens() -> pl.Expr:

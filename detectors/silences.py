@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.frames import EVENTS, STEPS, require
+from detectors.dating import not_before
 from detectors.faults import is_hard_fault
 
 _EXPECTED: Final = (
@@ -113,8 +114,10 @@ def find_silences(
         events: `EVENTS`; an end that they tell, or a hard fault, explains a silence.
         data_end: When the last of all sources spoke; null: it is not known, and nothing is silent.
     """
-    told = events.pipe(require, EVENTS).filter(
-        pl.col("kind").is_in([*_EXPECTED, *_ENDINGS]) | is_hard_fault()
+    told = (
+        events.pipe(require, EVENTS)
+        .with_columns(time=not_before())
+        .filter(pl.col("kind").is_in([*_EXPECTED, *_ENDINGS]) | is_hard_fault())
     )
     rows = told.with_columns(is_fault=is_hard_fault()).sort("time", "kind").collect().to_dicts()
     found = [_silence(one, rows, data_end) for one in progress if data_end is not None]

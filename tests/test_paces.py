@@ -52,6 +52,24 @@ def test_rare_measure() -> None:
     assert paces([rows[0] | {"compute_seconds": 3.0}, *rows[1:]]) == [("step", 4.0)] * 3
 
 
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param([4.0, 4.1, 4.0], ("fed", [1.2, 4.1, 1.2]), id="in lockstep"),
+        pytest.param([4.0, 6.9, 4.0], ("step", [4.0, 6.9, 4.0]), id="each at its own pace"),
+    ],
+)
+def test_lockstep(seconds: list[float], expected: tuple[str, list[float]]) -> None:
+    """Ranks that wait inside the step for one that is starved are told apart by their data."""
+    rows = [
+        {"rank": at, "step": 1, "step_seconds": told, "data_seconds": 3.0 if at == 1 else 0.1}
+        for at, told in enumerate(seconds)
+    ]
+    found = paces(rows)
+    measure, values = expected
+    assert found == [(measure, pytest.approx(value)) for value in values]
+
+
 def test_tokens() -> None:
     """Tokens that explain the pace are divided out, tokens that do not are left alone."""
     loads = [{"rank": at, "step": 1, "tokens": 100.0 * (1 + at)} for at in range(4)]

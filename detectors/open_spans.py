@@ -1,0 +1,95 @@
+"""Find the rank whose record stops inside a span that the others have left.
+
+Source: progress reference, section 4 (structured logs): a start without an end is the rank that
+hung. When a job stands, the others may wait inside a span too: then the one that is behind, or
+elsewhere than nearly all, is meant.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import polars as pl
+
+from collectors.frames import EVENTS, STEPS, require
+from detectors.quotes import quoted
+from detectors.verdicts import Subject, Verdict
+
+CLEAR_SECONDS: Final = 60.0
+"""A span that stands open this long after the others went on is beyond doubt: records of ranks that
+run are seconds apart at most."""
+
+
+def find_open_spans(
+    steps: pl.LazyFrame, events: pl.LazyFrame, max_suspect_share: float
+) -> list[Verdict]:
+    """Return the ranks that hang inside a span.
+
+    Args:
+        steps: `STEPS`, for the list of ranks.
+        events: `EVENTS`; those of kind open_span are spans without an end, one a rank.
+        max_suspect_share: Above this share of the ranks nobody is named.
+
+    Returns:
+        One verdict of kind hang a rank, by run and rank. Partition key: run.
+    """
+    told = events.pipe(require, EVENTS).collect()
+    spans = told.filter(pl.col("kind") == "open_span").drop_nulls("rank")
+    ranks = steps.pipe(require, STEPS).select("run", "rank", "step", "end_time").collect()
+    return [
+        verdict
+        for part in spans.partition_by("run", maintain_order=True)
+        for verdict in _judged(part, _of_run(ranks, part), max_suspect_share)
+    ]
+
+
+def _of_run(rows: pl.DataFrame, part: pl.DataFrame) -> pl.DataFrame:
+    return rows.join(part.select("run").head(1), on="run", how="semi", nulls_equal=True)
+
+
+def _judged(spans: pl.DataFrame, steps: pl.DataFrame, max_share: float) -> list[Verdict]:
+    last = spans.with_columns(step=_step()).sort("rank", "time").unique("rank", keep="last")
+    ranks = pl.concat([steps["rank"].drop_nulls(), last["rank"]]).n_unique()
+    for suspects in (last, *_odd_ones(last)):
+        if 0 < suspects.height <= max_share * ranks:
+            times = [time for time in (*steps["end_time"], *last["time"]) if time is not None]
+            end = max(times, default=None)
+            return [_verdict(row, ranks, end) for row in suspects.sort("rank").to_dicts()]
+    return []
+
+
+def _step() -> pl.Expr:
+    named = pl.element().filter(pl.element().struct.field("key") == "step")
+    return (
+        pl.col("attributes")
+        .list.eval(named.struct.field("value"))
+        .list.first()
+        .cast(pl.Int64, strict=False)
+    )
+
+
+def _odd_ones(spans: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return who is a step behind, and who is in another span than most."""
+    usual = spans["code"].mode().sort().first()
+    return [
+        spans.filter(pl.col("step") < pl.col("step").max()),
+        spans.filter(pl.col("code") != usual),
+    ]
+
+
+def _verdict(row: dict[str, Any], ranks: int, end: datetime | None) -> Verdict:
+    onset: datetime | None = row["time"]
+    clear = timedelta(seconds=CLEAR_SECONDS)
+    is_clear = onset is not None and end is not None and end - onset >= clear
+    what = f"{row['code']} of step {row['step']} was begun and never ended; {ranks} ranks heard"
+    return Verdict(
+        kind="hang",
+        level="rank",
+        subject=Subject(run=row["run"], host=row["host"], rank=row["rank"]),
+        onset=onset,
+        onset_step=row["step"],
+        detected=onset,
+        cause=row["code"],
+        confidence="high" if is_clear else "medium",
+        evidence=(quoted(row, what), quoted(row)),
+        action="take this rank's stack trace, and the kernel log of its host",
+    )
