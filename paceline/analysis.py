@@ -10,7 +10,9 @@ from alerts.blast_radii import RunFacts
 from alerts.faults import JoinParams
 from alerts.incidents import Incident, incident_json, join_incidents
 from collectors.readings import Reading
+from detectors.holds import HoldParams, add_holds
 from detectors.verdicts import Verdict, rfc3339, verdict_json
+from paceline.attempt_output import attempts_json
 from paceline.burning import BurnReplay, replay_burns
 from paceline.findings import DetectorParams, find_all
 from paceline.spans import TIMED, end_of_data
@@ -29,6 +31,7 @@ class AnalysisParams:
         burns: Arithmetic and mode of the burn evaluation.
         scrape_seconds: Time between evaluations in the replay.
         joining: When symptoms are one fault.
+        holds: When a crashed job held its nodes for nothing.
         objectives: What is promised; null takes those that come with Paceline.
     """
 
@@ -36,6 +39,7 @@ class AnalysisParams:
     burns: BurnParams = field(default_factory=BurnParams)
     scrape_seconds: float = 15.0
     joining: JoinParams = field(default_factory=JoinParams)
+    holds: HoldParams = field(default_factory=HoldParams)
     objectives: Sequence[Objective] | None = None
 
 
@@ -68,7 +72,8 @@ def analyze(
         params: All thresholds.
         say: Told before each part: its name, how many are done, how many there are.
     """
-    verdicts = find_all(reading, params.detectors, say)
+    found = find_all(reading, params.detectors, say)
+    verdicts = add_holds(found, reading.jobs, reading.events, reading.steps, params.holds)
     objectives = load_library() if params.objectives is None else params.objectives
     replay = replay_burns(
         reading.steps, objectives, scrape_seconds=params.scrape_seconds, params=params.burns
@@ -120,6 +125,7 @@ def coverage_json(reading: Reading) -> dict[str, object]:
         "rows": rows,
         "spans": spans,
         "gaps": gaps.to_dicts(),
+        "attempts": attempts_json(reading.jobs),
     }
 
 

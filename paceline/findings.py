@@ -24,7 +24,9 @@ from detectors.devices import DeviceParams, find_slow_devices
 from detectors.fabric import Fabric, fabric_of
 from detectors.flaps import FlapParams, find_flaps
 from detectors.hangs import HangParams, find_hangs
+from detectors.histories import find_hidden_attempts
 from detectors.imbalance import ImbalanceParams, find_imbalance
+from detectors.job_moments import job_moments
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.late_ranks import LateParams, find_late_ranks
 from detectors.launches import LaunchParams, find_launch_gaps, without_launches
@@ -108,6 +110,7 @@ class Views:
     coverage: pl.LazyFrame
     fabric: Fabric
     steps: pl.LazyFrame
+    run_jobs: pl.LazyFrame
     roles: pl.LazyFrame
     paces: pl.LazyFrame
     job_paces: pl.LazyFrame
@@ -158,6 +161,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
+    ("histories", lambda v, _: find_hidden_attempts(v.run_jobs, v.events, v.steps)),
 )
 """Every detector: adding one is one line here."""
 
@@ -165,7 +169,8 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
 def views_of(reading: Reading, params: DetectorParams) -> Views:
     """Return what the detectors take, each derived frame computed once."""
     samples, steps = reading.samples.lazy(), reading.steps.lazy()
-    events = with_one_clock(reading.events.lazy()).collect().lazy()
+    told = pl.concat([reading.events.lazy(), job_moments(reading.jobs.lazy())])
+    events = with_one_clock(told).collect().lazy()
     roles = rank_roles(reading.placements.lazy(), samples).collect()
     judged = without_planned_pauses(clean_steps(steps, params.cleaning), events)
     clean = judged.collect().lazy()
@@ -178,6 +183,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         coverage=reading.coverage.lazy(),
         fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
         steps=steps,
+        run_jobs=reading.jobs.lazy(),
         roles=roles.lazy(),
         paces=paces.collect().lazy(),
         job_paces=job_paces(clean).collect().lazy(),

@@ -294,5 +294,12 @@ NEEDS: Final[tuple[Need, ...]] = (
         ("power_watts", "power_instant_watts"),
         "an exporter that repeats old values looks like perfect health",
     ),
+    Need(
+        "histories",
+        "accounts of a scheduler",
+        "jobs",
+        ("start", "state"),
+        "attempts that a requeued job had before are not missed",
+    ),
 )
 """One row a thing a detector looks at; without any of them it is blind altogether."""
