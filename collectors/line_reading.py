@@ -8,6 +8,7 @@ import polars as pl
 
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
+from collectors.texts.torn_records import RecordStart
 
 
 def _nothing() -> pl.Series:
@@ -35,16 +36,23 @@ class LineDialect:
         name: The producer's short name.
         hint: Pattern without which no line is of interest; a log without it is not read.
         read: Takes `LINES` (see `collectors.texts.envelope`) in the order of the log. Never raises
-        on
-            content.
-        start: Pattern of the first characters of a record wherever they stand in a line; null
-            when its records begin at a line's start only.
+            on content.
+        start: How its records begin wherever they stand in a line; null when they do so at a
+            line's start only.
+        sure: Cheap pattern of lines that are nobody else's, for dialects of which a log may be
+            full: others do not look at them; null if it has none.
+        alone: Whether each of its rows comes from lines next to each other: it is not shown the
+            lines around those that are due, and may put together what repeats.
+        beside: Names of dialects whose sure lines it wants to see all the same.
     """
 
     name: str
     hint: str
     read: Callable[[pl.DataFrame, ReadOptions], LineReading]
-    start: str | None = None
+    start: RecordStart | None = None
+    sure: str | None = None
+    alone: bool = False
+    beside: tuple[str, ...] = ()
 
 
 _PRINTER: Final = ("host", "local_rank", "task")

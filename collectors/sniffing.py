@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.readings import Reading
+from collectors.texts.packed_files import first_bytes
 
 HEAD_BYTES: Final = 65_536
 """How much of a file a dialect may look at before it says whether it wants it."""
@@ -31,7 +32,7 @@ class Head:
 
     Attributes:
         name: The file's name without its folder; a hint that breaks ties, never more.
-        data: Its first `HEAD_BYTES` bytes.
+        data: Its first `HEAD_BYTES` bytes, unpacked.
     """
 
     name: str
@@ -99,12 +100,17 @@ class Dialect:
             on content.
         stream: Does the same a part at a time, in bounded memory; null for formats whose files
             are small. The parts joined say what `read` says.
+        resume: Reads the end of a file of lines that grew, with as many lines in front as it is
+            told; null for formats whose lines need none of those before them.
+        unpacks: Whether it reads packed files itself; others are given an unpacked copy.
     """
 
     name: str
     wants: Callable[[Head], float]
     read: Callable[[Path, str, ReadOptions], Reading]
     stream: Callable[[Path, str, ReadOptions], Iterator[Reading]] | None = None
+    resume: Callable[[Path, str, ReadOptions, int], Iterator[Reading]] | None = None
+    unpacks: bool = False
 
 
 def read_head(path: Path) -> Head:
@@ -113,8 +119,7 @@ def read_head(path: Path) -> Head:
     Raises:
         OSError: The file cannot be opened.
     """
-    with path.open("rb") as stream:
-        return Head(name=path.name, data=stream.read(HEAD_BYTES))
+    return Head(name=path.name, data=first_bytes(path, HEAD_BYTES))
 
 
 def choose(head: Head, dialects: tuple[Dialect, ...]) -> Dialect | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from collectors.dialects import DIALECTS, read_file, stream_file
-from collectors.readings import Reading, count_lines, reading_of
+from collectors.readings import Reading, count_lines, join_readings, reading_of
 from collectors.sniffing import Dialect, Head, ReadOptions
 
 # The ten lines of a reader: who wants the file, what it says, how many lines that took.
@@ -41,10 +41,10 @@ def test_nobody_else_wants_the_toy(tmp_path: Path) -> None:
     path = tmp_path / "toy.txt"
     path.write_text("toy;n1;55\n", encoding="utf-8")
     whole = read_file(path, "toy.txt", ReadOptions())
-    (part,) = stream_file(path, "toy.txt", ReadOptions())
+    parts = join_readings(stream_file(path, "toy.txt", ReadOptions()))
 
     assert whole.rejects["reason"].to_list() == ["no known format"]
-    assert part.rejects.equals(whole.rejects)
+    assert parts.rejects.equals(whole.rejects)
 
 
 def test_names_are_told_apart() -> None:

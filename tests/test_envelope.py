@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.texts.envelope import LINES, MAX_LINE_BYTES, read_lines
-from collectors.texts.torn_records import split_records
+from collectors.texts.torn_records import RecordStart, split_records
 
 C10 = "[E1104 02:11:07.418220913 A.cpp:6] x"
 
@@ -208,13 +208,15 @@ def test_stamps_without_a_zone_are_local() -> None:
 )
 def test_records_glued_together(text: str, expected: list[str]) -> None:
     """A record that begins inside a line has a line of its own."""
-    pieces = split_records(read_lines(text.encode()), [r"(?:\[rank\d+\]: ?)?\[E\d+ "])
+    start = RecordStart(pattern=r"(?:\[rank\d+\]: ?)?\[E\d+ ", mark=r"\[E\d+ ")
+    pieces = split_records(read_lines(text.encode()), [start])
     assert pieces["text"].str.strip_chars().to_list() == expected
 
 
 def test_a_piece_has_its_own_rank() -> None:
     """A later piece with a label of its own is that rank's; the piece before it is torn."""
-    pieces = split_records(read_lines(b"[rank1]: a [rank5]:[E1 b"), [r"\[rank\d+\]: ?\[E\d"])
+    start = RecordStart(pattern=r"\[rank\d+\]: ?\[E\d", mark=r"\[E\d")
+    pieces = split_records(read_lines(b"[rank1]: a [rank5]:[E1 b"), [start])
     assert pieces.select("line", "rank", "is_torn").rows() == [(0, 1, True), (1, 5, False)]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.sniffing import ReadOptions
-from collectors.storage.file_contents import line_cuts, read_bytes, read_contents, role_of
+from collectors.storage.file_contents import read_bytes, read_contents, role_of
 from collectors.storage.file_ledger import CollectedFile, read_entries
 from collectors.storage.file_parts import FileReader
 from collectors.storage.store import Store
@@ -51,7 +51,6 @@ class Bench:
         *names: str,
         is_following: bool = False,
         parts: int | None = None,
-        piece_bytes: int = 10_000,
     ) -> int:
         """Take files, or the first parts of each, and return how many rows were added."""
         reader = FileReader(
@@ -59,7 +58,6 @@ class Bench:
             options=ReadOptions(),
             clock=lambda: NOW,
             is_following=is_following,
-            piece_bytes=piece_bytes,
         )
         added = 0
         for name in names:
@@ -236,24 +234,6 @@ def test_a_cut_is_finished_first(bench: Bench) -> None:
     assert all(one.is_stored for one in read_entries(bench.store))
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3], ids="cut after {} pieces".format)
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
-def test_pieces_of_a_large_log(bench: Bench, *, parts: int, packed: bool) -> None:
-    """A large log is taken piece by piece, and after a cut the pieces go on where they were."""
-
-    def write(last: int) -> None:
-        text = steps(1, last).encode()
-        bench.write("train.log", gzip.compress(text) if packed else text)
-
-    write(40)
-    bench.take("train.log", parts=parts, piece_bytes=900)
-    write(55)
-    bench.take("train.log", piece_bytes=900)
-
-    assert bench.steps() == list(range(1, 56))
-    assert len(read_entries(bench.store)) > 5
-
-
 def test_a_cut_before_all_tables(bench: Bench) -> None:
     """A whole file that was cut between two tables heals, though it grew meanwhile."""
     text = steps(1, 4) + "what is this\n"
@@ -287,18 +267,6 @@ def test_starts_of_a_file(
     for one in found:
         cut.write_text(text[: one.size])
         assert read_contents(cut, [], whole_lines=False) == [one]
-
-
-@given(text=st.text("ab\n", max_size=60), step=st.integers(1, 20))
-def test_cuts_are_line_ends(tmp_path_factory: pytest.TempPathFactory, text: str, step: int) -> None:
-    """A file is cut at line ends only, at most once a step, and stays cut there when it grows."""
-    path = tmp_path_factory.mktemp("cuts") / "x"
-    path.write_text(text)
-    found = line_cuts(path, step)
-    path.write_text(text + "more\n" * 9)
-
-    assert all(text[:at].endswith("\n") for at in found)
-    assert line_cuts(path, step)[: len(found)] == found
 
 
 def test_torn_gzip(tmp_path: Path) -> None:

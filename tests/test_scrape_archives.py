@@ -12,7 +12,8 @@ from collectors.metrics.metric_files import read_exposition
 from collectors.metrics.scrape_archives import stream_exposition
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.texts.text_blocks import line_blocks, open_text
+from collectors.texts.packed_files import open_unpacked
+from collectors.texts.text_blocks import line_blocks
 
 OPTIONS = ReadOptions()
 START = 1767585600
@@ -171,7 +172,7 @@ def test_a_torn_gzip_gives_what_can_be_unpacked(tmp_path: Path) -> None:
     """The end of a packed archive may be missing: what is there is read."""
     path = tmp_path / "archive.gz"
     path.write_bytes(gzip.compress(INCIDENT.encode() * 50)[:-2000])
-    with open_text(path) as stream:
+    with open_unpacked(path) as stream:
         unpacked = b"".join(line_blocks(stream, 5000))
 
     assert INCIDENT.encode() * 2 == unpacked[: 2 * len(INCIDENT)]

@@ -17,6 +17,9 @@ C10_START: Final = (
 )
 """How such a record begins, wherever it stands."""
 
+C10_MARK: Final = r"(?:\.cpp:|\.hpp:|\.cc:|\.cu:|\.h:)[0-9]+\] "
+"""What such a beginning holds once."""
+
 _HEAD: Final = (
     r"^\s*\[(?P<level>[IWEFV])(?:(?P<month>1[0-2]|0?[1-9])(?P<day>\d\d) "
     r"(?P<clock>\d\d:\d\d:\d\d)\.(?P<fraction>\d{6,9}))? "
@@ -27,6 +30,9 @@ _GROUP: Final = (
     r"\[(?:PG (?:ID (?P<group_id>\d+) PG GUID (?P<guid>[^\s(\]]+)|(?P<old_group>[^\s(\]]+)) ?"
     r"(?:\((?P<group_name>[^)\]]*)\))? ?)?Rank (?P<group_rank>\d+)\]\s*"
 )
+
+MAX_YEAR_LINES: Final = 10_000
+"""Lines with a year that are enough to tell which is the commonest."""
 
 _YEAR: Final = r"\b(20\d\d)-\d\d-\d\d[T ]\d\d:\d\d"
 
@@ -58,9 +64,12 @@ def read_c10_lines(lines: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
 
 def year_of(lines: pl.DataFrame, options: ReadOptions) -> int | None:
     """Return the year of short stamps: as told, else the commonest of the log's other stamps."""
+    if options.year is not None:
+        return options.year
+    shown = lines.filter(pl.col("time").is_not_null() | pl.col("text").str.contains(_YEAR))
     said = pl.col("text").str.extract(_YEAR).cast(pl.Int32)
     year = pl.col("time").dt.year().fill_null(said).drop_nulls().mode().min()
-    found: int | None = options.year or lines.select(year).item()
+    found: int | None = shown.head(MAX_YEAR_LINES).select(year).item()
     return found
 
 

@@ -10,7 +10,9 @@ from typing import Final
 
 import polars as pl
 
-from collectors.texts.text_blocks import line_blocks, open_text
+from collectors.texts.envelope import raw_lines
+from collectors.texts.packed_files import open_unpacked
+from collectors.texts.text_blocks import line_blocks
 from collectors.texts.yearless_stamps import YEARLESS_STAMP, YearWalk, walk_years
 
 MAX_LINE_BYTES: Final = 65_536
@@ -30,14 +32,14 @@ def record_blocks(path: Path, block_bytes: int) -> Iterator[bytes]:
     """Yield a file in blocks that begin with a line that is not indented, if there is one near.
 
     Args:
-        path: Plain or gzip; a torn gzip ends where it can no longer be unpacked.
+        path: Plain or packed; a torn one ends where it can no longer be unpacked.
         block_bytes: About how long a block is.
 
     Raises:
         OSError: The file cannot be read.
     """
     held = b""
-    with open_text(path) as stream:
+    with open_unpacked(path) as stream:
         for block in line_blocks(stream, block_bytes):
             cut = _last_record(held) if len(held) < MAX_RECORD_BYTES + block_bytes else len(held)
             if cut > 0:
@@ -65,23 +67,13 @@ def text_lines(data: bytes, position: int) -> pl.DataFrame:
     Returns:
         `position` (the line of the file, from 1) and `text`.
     """
-    text = data.decode("utf-8", errors="replace").replace("\0", "")
-    if position == 0:
-        text = text.removeprefix("\ufeff")
-    split = pl.DataFrame({"text": [text]}).select(pl.col("text").str.split("\n").list.explode())
-    return (
-        split.lazy()
-        .with_row_index("position", offset=position + 1)
-        .filter(pl.col("text").str.contains(r"\S"))
-        .select(pl.col("position").cast(pl.Int64), pl.col("text").str.head(MAX_LINE_BYTES))
-        .collect()
-    )
+    return raw_lines(data, position).with_columns(pl.col("text").str.head(MAX_LINE_BYTES))
 
 
 def count_years(path: Path, block_bytes: int) -> YearWalk:
     """Return where the stamps without a year of a file stand at its end; see `YearWalk`."""
     walk = YearWalk()
-    with open_text(path) as stream:
+    with open_unpacked(path) as stream:
         for block in line_blocks(stream, block_bytes):
             walk = walk_years(_sampled(block), walk)
     return walk

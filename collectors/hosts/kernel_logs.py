@@ -4,7 +4,6 @@ Source: formats of GPU and host streams, section 5. A kernel log may be any size
 blocks, and what may go on after one (a storm, a report of several lines) is carried along.
 """
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from collectors.readings import (
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_on
 from collectors.texts.envelope import LINES
-from collectors.texts.text_blocks import GZIP_MAGIC
+from collectors.texts.packed_files import is_packed
 
 BLOCK_BYTES: Final = 16 * 1024 * 1024
 """Read at once; memory is some times this."""
@@ -69,9 +68,7 @@ class _State:
 
 
 def wants_kernel_log(head: Head) -> float:
-    """Return how sure it is that a head is mainly a kernel's log, plain or gzip."""
-    if head.data.startswith(GZIP_MAGIC):
-        head = Head(name=head.name, data=_unpacked(head.data))
+    """Return how sure it is that a head is mainly a kernel's log."""
     if head.is_binary:
         return 0.0
     lines = pl.Series(head.lines, dtype=pl.String)
@@ -79,13 +76,6 @@ def wants_kernel_log(head: Head) -> float:
     if own.is_empty():
         return 0.0
     return 0.7 if own.str.contains(_KERNEL).sum() >= MIN_SHARE * len(own) else 0.0
-
-
-def _unpacked(data: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(wbits=31).decompress(data, 16 * len(data))
-    except zlib.error:
-        return b""
 
 
 def read_kernel_log(path: Path, source: str, options: ReadOptions) -> Reading:
@@ -100,7 +90,7 @@ def stream_kernel_log(
     """Yield what a kernel log says, a block at a time.
 
     Args:
-        path: The file, plain or gzip.
+        path: The file, plain or packed.
         source: The name to quote.
         options: Zone and year of stamps that carry none, start of the host, table of Xids; the
             host of a log that names none, which its path may tell as well.
@@ -126,9 +116,7 @@ def stream_kernel_log(
 
 def _is_long(path: Path, options: ReadOptions, block_bytes: int) -> bool:
     """Return whether a log may have several blocks and stamps whose year depends on its end."""
-    with path.open("rb") as stream:
-        is_packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    is_long = is_packed or path.stat().st_size > block_bytes
+    is_long = is_packed(path) or path.stat().st_size > block_bytes
     return is_long and (options.year is not None or options.taken is not None)
 
 

@@ -26,7 +26,8 @@ from collectors.metrics.exposition_lines import (
     split_samples,
 )
 from collectors.metrics.series import POINTS, Series, number_pages
-from collectors.texts.text_blocks import BLOCK_BYTES, line_blocks, open_text
+from collectors.texts.packed_files import open_unpacked
+from collectors.texts.text_blocks import BLOCK_BYTES, line_blocks
 
 MIN_MILLISECONDS: Final = 1e11
 """An OpenMetrics stamp from here on is in milliseconds after all: in seconds it is year 5138."""
@@ -82,13 +83,13 @@ def read_page_parts(path: Path, source: str, block_bytes: int = BLOCK_BYTES) -> 
     `page` is not numbered yet. Memory is that of a block and of all label sets.
 
     Args:
-        path: A text file in exposition format, plain or gzip.
+        path: A text file in exposition format, plain or packed.
         source: The name to quote in rejects.
         block_bytes: About how much is read at once.
     """
     unit = _stamp_unit(path)
     heads = HEADS.to_frame()
-    with open_text(path) as stream:
+    with open_unpacked(path) as stream:
         for block, offset in _numbered(stream, block_bytes):
             lines = lines_of(block, offset)
             samples = split_samples(lines)

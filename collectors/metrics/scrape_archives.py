@@ -50,7 +50,7 @@ def stream_exposition(
     """Yield what an archive of scrapes says, a part at a time.
 
     Args:
-        path: A file in exposition format, plain or gzip.
+        path: A file in exposition format, plain or packed.
         source: The name to quote in evidence.
         options: When a page without stamps was taken, if its name does not tell.
         block_bytes: About how much is read at once.

@@ -1,25 +1,23 @@
 """What a file is, told by its content: how far it is whole, its digest, and those of its starts.
 
 The same bytes under another name are the same file, unless the name says something that a reader
-would take from it: a rank, a host, a time. A gzip is told by what is packed in it, since logs are
-packed when they are put aside.
+would take from it: a rank, a host, a time. A packed file is told by what is packed in it, since
+logs are packed when they are put aside.
 """
 
-import gzip
 import hashlib
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from collectors.identity import file_rank
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_at, taken_on
-from collectors.texts.text_blocks import GZIP_MAGIC
+from collectors.texts.packed_files import TORN, is_packed, open_unpacked
 
 BLOCK_BYTES: Final = 2**20
 
@@ -57,7 +55,7 @@ def read_contents(path: Path, sizes: Iterable[int], *, whole_lines: bool) -> lis
     """Return the content of a file, and of its starts of the given sizes.
 
     Args:
-        path: The file, plain or gzip.
+        path: The file, plain or packed.
         sizes: Lengths of starts to tell as well; longer ones than the file are left out.
         whole_lines: Leave out what follows the last line end.
 
@@ -79,34 +77,11 @@ def read_contents(path: Path, sizes: Iterable[int], *, whole_lines: bool) -> lis
     return found
 
 
-def line_cuts(path: Path, step: int) -> list[int]:
-    """Return where a file may be cut: after the first line end at or after each multiple of `step`.
-
-    Args:
-        path: The file, plain or gzip.
-        step: Bytes, unpacked.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    cuts: list[int] = []
-    for start in range(step, _length(path, whole_lines=True), step):
-        position = start
-        for block in read_bytes(path, start, None):
-            at = block.find(b"\n")
-            position += len(block) if at < 0 else at + 1
-            if at >= 0:
-                break
-        cuts.append(position)
-    return sorted(set(cuts))
-
-
 def _length(path: Path, *, whole_lines: bool) -> int:
     """Return how many bytes a file has, unpacked, up to its last line end if that is wanted."""
-    with path.open("rb") as raw:
-        packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        size = raw.seek(0, os.SEEK_END)
-        if not packed:
+    if not is_packed(path):
+        with path.open("rb") as raw:
+            size = raw.seek(0, os.SEEK_END)
             return _last_line_end(raw, size) if whole_lines else size
     blocks = [(len(block), block.rfind(b"\n")) for block in read_bytes(path, 0, None)]
     starts = list(accumulate((length for length, _ in blocks), initial=0))
@@ -129,17 +104,14 @@ def _last_line_end(raw: BinaryIO, size: int) -> int:
 def read_bytes(path: Path, start: int, stop: int | None) -> Iterator[bytes]:
     """Yield the bytes of a file from `start` up to `stop`, unpacked, in blocks.
 
-    A torn gzip ends where it is torn.
+    A torn packed file ends where it is torn.
 
     Raises:
         OSError: It cannot be read.
     """
-    with path.open("rb") as raw:
-        packed = raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        raw.seek(0)
-        stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
+    with open_unpacked(path) as stream:
         left = None if stop is None else stop - start
-        with suppress(EOFError, zlib.error, gzip.BadGzipFile):
+        with suppress(*TORN):
             stream.seek(start)
             while block := stream.read(BLOCK_BYTES if left is None else min(BLOCK_BYTES, left)):
                 left = None if left is None else left - len(block)

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from collectors.dialects import DIALECTS, stream_file
+from collectors.dialects import DIALECTS, read_parts, stream_file
 from collectors.readings import FRAMES, Reading, reading_of
 from collectors.sniffing import ReadOptions, choose, read_head
-from collectors.storage.file_contents import Content, line_cuts, read_bytes, read_contents, role_of
+from collectors.storage.file_contents import Content, read_bytes, read_contents, role_of
 from collectors.storage.file_ledger import (
     CLAIMED,
     STORED,
@@ -41,8 +41,8 @@ written to it can be read up to its last line end. Any other is a document, whol
 QUIET: Final = timedelta(seconds=30)
 """A document that nobody wrote to for so long is taken to be whole."""
 
-PIECE_BYTES: Final = 2**25
-"""A log whose dialect does not stream is taken in pieces of about so many bytes."""
+BYTES_BEFORE: Final = 2**17
+"""Of a log that grew, about so much is seen again: longer than any record."""
 
 SETTLED: Final = timedelta(minutes=10)
 """A file that nobody wrote to for so long is read where it is, else a copy of its start."""
@@ -65,14 +65,12 @@ class FileReader:
         options: What the files cannot say of themselves.
         clock: Says what time it is, with a zone.
         is_following: Whether logs may still be written to: then a last line without an end waits.
-        piece_bytes: About how much of a log is read at once, if its dialect does not stream.
     """
 
     store: Store
     options: ReadOptions
     clock: Callable[[], datetime]
     is_following: bool = False
-    piece_bytes: int = PIECE_BYTES
 
     def collect(self, file: CollectedFile, entries: Sequence[Entry]) -> Iterator[dict[str, int]]:
         """Store what is new in a file, yielding the rows of each frame after each part.
@@ -90,29 +88,22 @@ class FileReader:
         if self.is_following and shape is Shape.DOCUMENT and self.age(file.path) < QUIET:
             return
         related = [one for one in entries if one.may_be_start_of(file, role)]
-        cuts = self._cuts(file.path, shape)
         contents = read_contents(
             file.path,
-            [*cuts, *(one.content.size for one in related)],
+            [one.content.size for one in related],
             whole_lines=self.is_following and shape is not Shape.DOCUMENT,
         )
         if not contents or origin_of(contents[-1], role) in _stored(entries):
             return
         base = longest_start([one for one in related if one.is_stored], contents)
         claimed = longest_start([one for one in related if not one.is_stored], contents)
-        sizes = {*cuts, contents[-1].size, claimed.content.size if claimed else 0}
+        sizes = {contents[-1].size, claimed.content.size if claimed else 0}
         start = base.content if base else None
         for content in contents:
             if content.size in sizes and (start is None or content.size > start.size):
                 steps = _Steps(file=file, start=start, content=content, shape=shape)
                 yield from self._store(steps, is_last=content == contents[-1])
                 start = content
-
-    def _cuts(self, path: Path, shape: Shape) -> list[int]:
-        """Return where a file is cut into pieces: logs that their dialect reads as a whole."""
-        dialect = choose(read_head(path), DIALECTS)
-        is_cut = shape is Shape.LOG and dialect is not None and dialect.stream is None
-        return line_cuts(path, self.piece_bytes) if is_cut else []
 
     def _store(self, steps: "_Steps", *, is_last: bool) -> Iterator[dict[str, int]]:
         """Store the bytes of a file between two of its starts."""
@@ -137,6 +128,7 @@ class FileReader:
         with tempfile.TemporaryDirectory(prefix="paceline-") as folder:
             copy = Path(folder) / path.name
             with copy.open("wb") as stream:
+                stream.write(steps.lines_before())
                 stream.writelines(read_bytes(path, begin, steps.content.size))
             yield copy
 
@@ -172,23 +164,35 @@ class _Steps:
         """Whether rows that are stored are read once more."""
         return self.start is not None and self.shape is not Shape.LOG
 
+    def lines_before(self) -> bytes:
+        """Return the last lines that are stored, if the reader of those after them wants some."""
+        dialect = choose(read_head(self.file.path), DIALECTS)
+        if self.begin == 0 or dialect is None or dialect.resume is None:
+            return b""
+        start = max(0, self.begin - BYTES_BEFORE)
+        lines = b"".join(read_bytes(self.file.path, start, self.begin))
+        return lines if start == 0 else lines[lines.find(b"\n") + 1 :]
+
     def parts(self, path: Path, options: ReadOptions) -> Iterator[Reading]:
         """Yield what the bytes say; a log's lines are counted from its first."""
         source = self.file.source
         if self.start is None or self.shape is not Shape.LOG:
             yield from stream_file(path, source, options)
             return
-        for part in _tail_parts(self.file.path, path, source, options):
-            yield _moved(part, self.start.lines)
+        seen = self.lines_before().count(b"\n")
+        for part in _tail_parts(self.file.path, path, source, options, seen):
+            yield _moved(part, self.start.lines - seen)
 
 
-def _tail_parts(whole: Path, tail: Path, source: str, options: ReadOptions) -> Iterator[Reading]:
+def _tail_parts(
+    whole: Path, tail: Path, source: str, options: ReadOptions, seen: int
+) -> Iterator[Reading]:
     """Yield what the end of a file says to the dialect that wants its start."""
     dialect = choose(read_head(whole), DIALECTS)
-    if dialect is not None and dialect.stream is not None:
-        yield from dialect.stream(tail, source, options)
+    if dialect is not None and dialect.resume is not None:
+        yield from dialect.resume(tail, source, options, seen)
     elif dialect is not None:
-        yield dialect.read(tail, source, options)
+        yield from read_parts(dialect, tail, source, options)
 
 
 def _moved(reading: Reading, lines: int) -> Reading:

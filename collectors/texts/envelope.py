@@ -4,6 +4,7 @@ Source: formats of NCCL and PyTorch-distributed logs, section 1 (launcher prefix
 glued lines) and of progress streams, section 0. A prefix names the printer, not what is measured.
 """
 
+import codecs
 from typing import Final
 
 import polars as pl
@@ -44,35 +45,80 @@ _BOX: Final = r"^[│┃] ?(.*?) *[│┃]$"
 """A line inside a box that a terminal library drew."""
 
 
+RAW_LINES: Final = schema_of({"position": pl.Int64, "text": pl.String})
+"""One line as it stands in the file that is not blank; `position` counts from 1."""
+
+_SPECIAL: Final = r"[\r\x1b]"
+
+
 def read_lines(data: bytes, time_zone: str = "UTC") -> pl.DataFrame:
-    """Return the logical lines of a log.
+    """Return the logical lines of a log; see `raw_lines` and `open_lines`."""
+    return open_lines(raw_lines(data), time_zone)
+
+
+def raw_lines(data: bytes, before: int = 0) -> pl.DataFrame:
+    """Return the lines of a text, or of a block of one, that are not blank.
 
     Args:
-        data: The bytes of a text file; what is not UTF-8 becomes replacement characters, NULs go.
+        data: The bytes; what is not UTF-8 becomes replacement characters, NULs go.
+        before: How many lines of the file are before them.
+
+    Returns:
+        `RAW_LINES`, in the file's order.
+    """
+    plain = data.replace(b"\0", b"") if b"\0" in data else data
+    utf8 = plain if plain.isascii() else plain.decode("utf-8", errors="replace").encode()
+    whole = utf8 if before else utf8.removeprefix(codecs.BOM_UTF8)
+    lines = pl.read_lines(
+        whole, name="text", row_index_name="position", row_index_offset=before + 1
+    )
+    return (
+        lines.lazy()
+        .filter(pl.col("text").str.contains(r"\S"))
+        .select(pl.col("position").cast(pl.Int64), "text")
+        .collect()
+    )
+
+
+def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the logical lines in raw ones.
+
+    Args:
+        lines: `RAW_LINES`.
         time_zone: IANA zone of envelope stamps that carry none.
 
     Returns:
         `LINES`, in the file's order.
     """
-    text = data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\0", "")
-    pieces = (
-        pl.DataFrame({"text": text.split("\n")}, schema={"text": pl.String})
-        .with_row_index("position", offset=1)
-        .with_columns(pl.col("text").str.split("\r"))
-        .explode("text", empty_as_null=True)
-        .with_columns(
-            pl.col("text").str.replace_all(ANSI, "").str.head(MAX_LINE_BYTES),
-            is_torn=pl.col("text").str.len_bytes() > MAX_LINE_BYTES,
-        )
-        .filter(pl.col("text") != "")
-    )
-    peeled = peel_prefixes(join_partials(pieces), time_zone)
+    peeled = peel_prefixes(join_partials(_pieces(lines)), time_zone)
     return (
-        peeled.with_columns(
-            pl.col("text").str.replace(_BOX, "${1}").str.strip_chars_end(),
-            canonical_host(pl.col("host")),
-        )
-        .filter(pl.col("text").str.strip_chars() != "")
+        _unboxed(peeled)
+        .with_columns(pl.col("text").str.strip_chars_end(), *_hosts(peeled))
+        .filter(pl.col("text").str.contains(r"\S"))
         .with_row_index("line")
         .select(pl.col(name).cast(kind, strict=False) for name, kind in LINES.items())
     )
+
+
+def _pieces(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the pieces between carriage returns, without escape sequences, cut if too long."""
+    if lines["text"].str.contains(_SPECIAL).any():
+        lines = (
+            lines.with_columns(pl.col("text").str.split("\r"))
+            .explode("text", empty_as_null=True)
+            .with_columns(pl.col("text").str.replace_all(ANSI, ""))
+        )
+    is_torn = pl.col("text").str.len_bytes() > MAX_LINE_BYTES
+    cut = pl.when(is_torn).then(pl.col("text").str.head(MAX_LINE_BYTES)).otherwise("text")
+    return lines.with_columns(cut, is_torn=is_torn).filter(pl.col("text") != "")
+
+
+def _hosts(lines: pl.DataFrame) -> list[pl.Expr]:
+    """Return the canonical host, if any line tells one."""
+    return [canonical_host(pl.col("host"))] if lines["host"].null_count() < lines.height else []
+
+
+def _unboxed(lines: pl.DataFrame) -> pl.DataFrame:
+    if not lines["text"].str.contains(_BOX).any():
+        return lines
+    return lines.with_columns(pl.col("text").str.replace(_BOX, "${1}"))

@@ -16,6 +16,23 @@ _CRI: Final = (
 _DOCKER: Final = r'^\{"log":".*"stream":"(?:stdout|stderr)".*\}$'
 
 
+_OPEN_END: Final = r"^\S+ (?:stdout|stderr) P(?::\S*)? "
+
+MAX_OPEN_LINES: Final = 1000
+"""A line in more parts than this is cut where its block ends."""
+
+
+def whole_lines(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return lines of a block without the parts at its end that go on in the next, and those parts.
+
+    Args:
+        lines: `text`, in order.
+    """
+    last = lines["text"].tail(MAX_OPEN_LINES).str.contains(_OPEN_END)
+    count = int((~last).reverse().cast(pl.UInt8).arg_max() or 0) if not last.all() else 0
+    return lines.head(lines.height - count), lines.tail(count)
+
+
 def join_partials(lines: pl.DataFrame) -> pl.DataFrame:
     """Return the lines out of their runtime's wrapping, parts of one line put together.
 

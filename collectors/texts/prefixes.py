@@ -4,11 +4,13 @@ Source: formats of NCCL and PyTorch-distributed logs, section 1.2, one row of th
 first prefix that gives a column wins it: the outermost names the printer's time and host best.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
+from collectors.frames import TIME
 from collectors.texts.browser_clock import kibana_time
 from collectors.texts.stamps import iso_time
 
@@ -71,6 +73,9 @@ _REPEATED: Final = r" ?\[repeated (\d+)x across cluster\].*$"
 _COLUMN: Final = {"time": "stamp"}
 """Names of groups that are not their column's."""
 
+_ANY: Final = "|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) for one in PREFIXES)
+"""A line without any of them is the usual one, and one look at it is enough."""
+
 _GIVEN: Final = ("stamp", "host", "rank", "local_rank", "task", "kibana")
 
 
@@ -89,6 +94,8 @@ def peel_prefixes(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     bare = _drop_counter(lines).with_columns(
         pl.lit(None, dtype=pl.String).alias(n) for n in missing
     )
+    if not bare["text"].str.contains(_ANY).any():
+        return _finished(bare, time_zone)
     todo, done = bare.with_row_index("order"), list[pl.DataFrame]()
     for _ in range(MAX_ROUNDS):
         before = todo["text"]
@@ -103,20 +110,34 @@ def peel_prefixes(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
 
 
 def _finished(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
-    time = iso_time(pl.col("stamp"), time_zone)
-    viewed = kibana_time(lines, time_zone)
-    return lines.with_columns(
+    counted = _with_repeats(lines).with_columns(
         pl.col("rank", "local_rank", "task").cast(pl.Int32, strict=False),
+        time=pl.lit(None, dtype=TIME),
+    )
+    if counted["stamp"].null_count() < counted.height:
+        counted = counted.with_columns(time=iso_time(pl.col("stamp"), time_zone))
+    if counted["kibana"].null_count() < counted.height:
+        viewed = kibana_time(lines, time_zone)
+        counted = counted.with_columns(time=pl.col("time").fill_null(viewed))
+    return counted
+
+
+def _with_repeats(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines without Ray's mark of equal ones left out, and with how many those are."""
+    if not lines["text"].str.contains("x across cluster]", literal=True).any():
+        return lines.with_columns(repeats=pl.lit(None, dtype=pl.Int32))
+    return lines.with_columns(
         pl.col("text").str.replace(_REPEATED, ""),
-        time=time.fill_null(viewed),
         repeats=pl.col("text").str.extract(_REPEATED).cast(pl.Int32, strict=False),
     )
 
 
 def _drop_counter(lines: pl.DataFrame) -> pl.DataFrame:
     """Return the lines without the line numbers of a viewer, which rise from line to line."""
+    if lines.height < 2 or not lines["text"].str.contains(_COUNTER).all():  # noqa: PLR2004 -- one line cannot rise
+        return lines
     count = lines["text"].str.extract(_COUNTER).cast(pl.Int64, strict=False)
-    if lines.height < 2 or count.has_nulls() or not (count.diff()[1:] > 0).all():  # noqa: PLR2004 -- one line cannot rise
+    if count.has_nulls() or not (count.diff()[1:] > 0).all():
         return lines
     if lines.height < _MIN_COUNTED_LINES and count[0] < _MIN_COUNTER:
         return lines
@@ -137,11 +158,18 @@ def _peel(lines: pl.DataFrame, prefix: Prefix, min_lines: float) -> pl.DataFrame
     fits = lines["text"].str.contains(prefix.pattern)
     if not fits.any() or fits.sum() < min_lines:
         return lines
-    found = lines.select(pl.col("text").str.extract_groups(prefix.pattern)).unnest("text")
-    given = {_COLUMN.get(name, name): found[name] for name in found.columns if name != "rest"}
-    keep = "${rest}" if "rest" in found.columns else ""
+    given, keep = _groups(prefix.pattern)
+    found = lines.select(
+        pl.col("text").str.extract(prefix.pattern, at).alias(name) for name, at in given.items()
+    )
     rest = pl.when(fits).then(pl.col("text").str.replace(prefix.pattern, keep))
     return lines.with_columns(
-        *(pl.col(name).fill_null(values) for name, values in given.items() if name in _GIVEN),
-        text=rest.otherwise("text"),
+        *(pl.col(name).fill_null(found[name]) for name in given), text=rest.otherwise("text")
     )
+
+
+def _groups(pattern: str) -> tuple[dict[str, int], str]:
+    """Return the columns that a pattern's groups give, and what of its text stays."""
+    numbers = re.compile(pattern).groupindex
+    given = {_COLUMN.get(name, name): at for name, at in numbers.items() if name != "rest"}
+    return given, "${rest}" if "rest" in numbers else ""

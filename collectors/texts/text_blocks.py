@@ -1,12 +1,11 @@
 """Whole lines of a large file, a block at a time, in memory that does not grow with the file."""
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
+
+from collectors.texts.packed_files import TORN
 
 BLOCK_BYTES: Final = 32 * 1024 * 1024
 """Read at once; memory is a few times this and what the rows of a block take."""
@@ -14,25 +13,12 @@ BLOCK_BYTES: Final = 32 * 1024 * 1024
 MAX_LINE_BYTES: Final = 4 * BLOCK_BYTES
 """A longer line is cut into lines of this length: no record is as long, and memory is bounded."""
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-
-
-def open_text(path: Path) -> io.BufferedIOBase:
-    """Return a stream of the bytes of a file, unpacked if it is gzip.
-
-    Raises:
-        OSError: The file cannot be opened.
-    """
-    with path.open("rb") as stream:
-        is_packed = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    return gzip.open(path, "rb") if is_packed else path.open("rb")
-
 
 def line_blocks(stream: io.BufferedIOBase, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
     """Yield the stream in blocks of whole lines.
 
     Args:
-        stream: Bytes of a text; a torn gzip ends where it can no longer be unpacked.
+        stream: Bytes of a text; a torn packed file ends where it can no longer be unpacked.
         block_bytes: About how long a block is.
 
     Yields:
@@ -41,7 +27,7 @@ def line_blocks(stream: io.BufferedIOBase, block_bytes: int = BLOCK_BYTES) -> It
     """
     while block := _read(stream, block_bytes):
         if not block.endswith(b"\n"):
-            with suppress(EOFError, zlib.error, gzip.BadGzipFile):
+            with suppress(*TORN):
                 block += stream.readline(MAX_LINE_BYTES)
         yield block
 
@@ -49,7 +35,7 @@ def line_blocks(stream: io.BufferedIOBase, block_bytes: int = BLOCK_BYTES) -> It
 def _read(stream: io.BufferedIOBase, wanted_bytes: int) -> bytes:
     """Return the next bytes; fewer than wanted where the stream ends or is torn."""
     parts, missing = list[bytes](), wanted_bytes
-    with suppress(EOFError, zlib.error, gzip.BadGzipFile):
+    with suppress(*TORN):
         while missing > 0 and (part := stream.read1(missing)):
             parts.append(part)
             missing -= len(part)

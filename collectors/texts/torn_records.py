@@ -7,6 +7,7 @@ first, whose end is then missing.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
@@ -18,6 +19,7 @@ NCCL_STAMP: Final = r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,9})?\] ?)?"
 
 _PROCESS: Final = r":\d+:\d+ \[-?\d+\] (?:\S+:\d+ )?(?:\(\S+\) )?(?:NCCL )?"
 
+
 _RANK: Final = r"^\[rank(\d+)\]:? ?"
 
 _HOST: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -26,38 +28,88 @@ _ALONE: Final = rf"(^|[\s|>])({NCCL_STAMP}{_HOST}{_PROCESS})"
 """The start of an NCCL record of a host not known otherwise: it must not be glued to a word."""
 
 
-def split_records(lines: pl.DataFrame, starts: Sequence[str]) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordStart:
+    """How a record begins that may stand anywhere in a line.
+
+    Attributes:
+        pattern: Its first characters.
+        mark: Something that each start holds once, for a quick look: best a pattern that begins
+            with plain characters.
+    """
+
+    pattern: str
+    mark: str
+
+
+_NCCL: Final = RecordStart(
+    pattern=rf"{NCCL_STAMP}{_HOST}{_PROCESS}", mark=r" NCCL |\] INFO |\] WARN "
+)
+
+NCCL_RECORD: Final = (
+    rf"^{NCCL_STAMP}{_HOST}:[0-9]+:[0-9]+ \[-?[0-9]+\] (?:[^ ]+:[0-9]+ )?(?:\([^ ]+\) )?"
+    r"NCCL (?:INFO|WARN|TRACE) "
+)
+"""A line that is surely NCCL's, told at its beginning."""
+
+
+def split_records(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.DataFrame:
     """Return the lines with each record on a line of its own, numbered anew.
 
     Args:
         lines: `LINES`.
-        starts: Patterns of the first characters of records.
+        starts: How records begin that may stand anywhere in a line.
 
     Returns:
         `LINES`; the piece before another record is torn. A later piece keeps what the line's
         prefix says, unless it has a prefix of its own.
     """
-    cut = pl.col("text").str.replace_all(_known_start(lines["text"]), "\n${1}")
-    cut = cut.str.replace_all(_ALONE, "${1}\n${2}")
-    cut = cut.str.replace_all(f"({'|'.join(starts)})", "\n${1}") if starts else cut
-    cut = cut.str.replace_all(r"\n{2,}", "\n").str.strip_chars_start("\n")
-    pieces = lines.with_columns(cut.str.split("\n")).explode("text", empty_as_null=True)
-    if pieces.height == lines.height:
+    glued = _glued(lines["text"], starts)
+    if not glued.any():
         return lines
-    own_rank = pl.col("text").str.extract(_RANK).cast(pl.Int32, strict=False)
-    is_last = pl.int_range(pl.len()).over("line") == pl.len().over("line") - 1
+    whole, torn = lines.filter(~glued), _cut(lines.filter(glued), starts, _hosts_of(lines["text"]))
     return (
-        pieces.filter(pl.col("text").str.strip_chars() != "")
-        .with_columns(
-            own_rank.fill_null(pl.col("rank")).alias("rank"),
-            pl.col("text").str.replace(_RANK, ""),
-            is_torn=pl.col("is_torn") | ~is_last,
-        )
+        pl.concat([whole.with_columns(piece=pl.lit(0, dtype=pl.Int64)), torn])
+        .sort("line", "piece")
+        .drop("piece")
         .with_columns(line=pl.int_range(pl.len(), dtype=pl.Int64))
     )
 
 
-def _known_start(text: pl.Series) -> str:
+def _glued(text: pl.Series, starts: Sequence[RecordStart]) -> pl.Series:
+    """Return which lines may hold a record that does not begin where the line does.
+
+    Most lines hold one record or none, and a look at the signs of all kinds at once tells.
+    """
+    kinds = (_NCCL, *starts)
+    signs = text.str.count_matches("|".join(one.mark for one in kinds))
+    some = signs > 0
+    if not some.any():
+        return some
+    begins = text.str.contains(rf"^\s*(?:{'|'.join(one.pattern for one in kinds)})")
+    return signs > begins.cast(pl.UInt32)
+
+
+def _cut(lines: pl.DataFrame, starts: Sequence[RecordStart], known: str) -> pl.DataFrame:
+    """Return the records of glued lines, with the number of each in its line as `piece`."""
+    cut = pl.col("text").str.replace_all(known, "\n${1}")
+    cut = cut.str.replace_all(_ALONE, "${1}\n${2}")
+    any_start = "|".join(one.pattern for one in starts)
+    cut = cut.str.replace_all(f"({any_start})", "\n${1}") if starts else cut
+    cut = cut.str.replace_all(r"\n{2,}", "\n").str.strip_chars_start("\n")
+    pieces = lines.with_columns(cut.str.split("\n")).explode("text", empty_as_null=True)
+    own_rank = pl.col("text").str.extract(_RANK).cast(pl.Int32, strict=False)
+    kept = pieces.filter(pl.col("text").str.strip_chars() != "")
+    piece = pl.int_range(pl.len(), dtype=pl.Int64).over("line")
+    return kept.with_columns(
+        own_rank.fill_null(pl.col("rank")).alias("rank"),
+        pl.col("text").str.replace(_RANK, ""),
+        is_torn=pl.col("is_torn") | (piece < pl.len().over("line") - 1),
+        piece=piece,
+    )
+
+
+def _hosts_of(text: pl.Series) -> str:
     """Return the pattern of an NCCL record's start, which may be glued to any text.
 
     A host name would swallow the text before it, so only hosts that begin some line are looked

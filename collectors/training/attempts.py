@@ -3,7 +3,26 @@
 Source: formats of progress streams, section 0.6 (step regressions are data).
 """
 
+from typing import Final
+
 import polars as pl
+
+from collectors.frames import TIME, schema_of
+
+STARTED: Final = schema_of(
+    {
+        "rank": pl.Int32,
+        "step": pl.Int64,
+        "value": pl.Struct({"seconds": pl.Float64, "loss": pl.Float64, "time": TIME}),
+        "starts": pl.Int64,
+        "attempt": pl.Int32,
+    }
+)
+"""Where the attempts of each rank stand: its last step, what that said, and how many starts the log
+had marked up to it."""
+
+_MARK: Final = "run_start"
+"""Kind of the events that mark the start of an attempt."""
 
 
 def attempt_number(step: pl.Expr, value: pl.Expr, starts: pl.Expr) -> pl.Expr:
@@ -24,3 +43,49 @@ def attempt_number(step: pl.Expr, value: pl.Expr, starts: pl.Expr) -> pl.Expr:
     unmarked = (back | again) & (starts == starts.shift(1))
     base = starts.first().clip(upper_bound=1)
     return (starts - base + unmarked.fill_null(value=False).cum_sum()).cast(pl.Int32)
+
+
+def number_attempts(
+    steps: pl.DataFrame, events: pl.DataFrame, started: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the steps of a part of a log with their attempts, and where those stand after it.
+
+    Args:
+        steps: `STEPS` of one log; an attempt that is told stays.
+        events: `EVENTS` of the same part; those of kind run_start mark the start of an attempt.
+            Marks with no step between them are one start.
+        started: `STARTED` of what came before.
+
+    Returns:
+        The steps in their order, and `STARTED` for the next part.
+    """
+    if steps.is_empty():
+        return steps, started
+    marks = events.filter(pl.col("kind") == _MARK).select("position").drop_nulls().sort("position")
+    starts = pl.col("start").fill_null(0) + (started["starts"].max() or 0)
+    rows = (
+        steps.with_row_index("order")
+        .with_columns(pl.col("position").fill_null(0), value=_value())
+        .sort("position", maintain_order=True)
+        .join_asof(marks.with_row_index("start", offset=1), on="position")
+        .with_columns(starts=starts.cast(pl.Int64))
+    )
+    both = pl.concat([started, rows.select("order", *STARTED.names())], how="diagonal")
+    step, value = pl.col("step"), pl.col("value")
+    again = (step == step.shift(1)) & value.ne_missing(value.shift(1))
+    anew = (step < step.shift(1)) | again | (pl.col("starts") > pl.col("starts").shift(1))
+    base = pl.col("attempt").first().fill_null(0) if started.height else pl.lit(0)
+    counted = (base + anew.fill_null(value=False).cum_sum()).over("rank")
+    numbered = both.with_columns(number=counted.cast(pl.Int32))
+    last = numbered.with_columns(attempt="number").group_by("rank", maintain_order=True).last()
+    numbers = numbered.drop_nulls("order").sort("order")["number"]
+    return (
+        steps.with_columns(pl.col("attempt").fill_null(numbers)),
+        last.select(STARTED.names()).cast(STARTED),
+    )
+
+
+def _value() -> pl.Expr:
+    """Return what a step that is printed twice says again; its time only where that is all."""
+    is_full = pl.col("step_seconds").is_not_null() & pl.col("loss").is_not_null()
+    return pl.struct(seconds="step_seconds", loss="loss", time=pl.when(~is_full).then("end_time"))
