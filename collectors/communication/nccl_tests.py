@@ -22,7 +22,7 @@ NCCL_TESTS_HINT: Final = (
 
 HEADER: Final = r"^#\s*(?:size|bytes)\b.*\b(?:cpu)?time\b.*\b(?:alg|bus)bw\b"
 
-_ROW: Final = r"^\s*\d+\s+[-+.\w]+(?:\s|$)|^\s*\d+\.\d+\s+\d+\.\d+\s"
+_ROW: Final = r"^\s*-?\d+\s+[-+.\w]+(?:\s|$)|^\s*\d+\.\d+\s+\d+\.\d+\s"
 """A row, or one half of a row that others' lines stand in the middle of."""
 
 _COMMAND: Final = r"(?:^|[/ ])(\w+?)_perf(?:_mpi)?(?:\s|$)"

@@ -22,7 +22,7 @@ _HOST: Final = r"(?:\d+|[A-Za-z][\w.]*(?:-[A-Za-z][\w.]*)*-?\d+)"
 
 _PAIR: Final = (
     rf"({_HOST}) ?(?:<-+>|-+>|[-\u2013\u2194~/,+|]|\bto\b|\bvs\b) ?({_HOST})"
-    r"(?:\s+(?:bus|alg)bw)?\s*[:=]?\s+"
+    r"(?:\s*[:=]?\s*\(?(?:(?:bus|alg)?bw|bandwidth)\)?)?\s*[:=]?\s+"
     r"(\d+(?:\.\d+)?)"
     r"(?:\s|$|[A-Za-z·,;|])"
 )

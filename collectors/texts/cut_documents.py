@@ -44,7 +44,7 @@ def _begins(document: Document) -> bool:
 
 
 def mended(text: str) -> object:
-    """Return what is whole in the object with which a text begins; null if nothing is."""
+    """Return what is whole in a text that is cut; null if it is broken before its end."""
     safe, open_then = 0, ""
     stack = list[str]()
     for token in _TOKEN.finditer(text):
@@ -54,7 +54,7 @@ def mended(text: str) -> object:
             safe, open_then = token.end(), "".join(stack)
         elif mark in {"}", "]"}:
             if not stack or _CLOSERS[stack.pop()] != mark:
-                break
+                return None
             safe, open_then = token.end(), "".join(stack)
         elif mark == ",":
             safe, open_then = token.start(), "".join(stack)
