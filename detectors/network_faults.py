@@ -15,6 +15,7 @@ from collectors.frames import EVENTS, require
 from detectors.belonging import placed_events
 from detectors.faults import is_hard_fault
 from detectors.net_edges import FLUSHED, net_edges
+from detectors.net_lost_peers import find_lost_peers
 from detectors.net_settings import find_odd_settings
 from detectors.net_verdicts import edge_verdicts, local_verdicts
 from detectors.net_visitors import find_visitors
@@ -62,8 +63,8 @@ def find_network_faults(
         `VERDICTS` of kind link_fault on the NIC or host whose port or device failed, on the host
         that several others could not reach, or on the link where one pair alone complains;
         of kind config_drift on hosts set up unlike the others, and on strangers at the bootstrap's
-        ports; unknown where only consequences were logged. Events that are no fault give no row.
-        Partition key: run.
+        ports; crash of a host that several lost; unknown where only consequences were logged.
+        Events that are no fault give no row. Partition key: run.
 
     Raises:
         SchemaError: A frame lacks a column.
@@ -99,7 +100,8 @@ def _judged(events: pl.DataFrame, params: NetworkFaultParams) -> list[Verdict]:
     ]
     if not found and not ruled_out:
         found = flush_verdict(edges)
-    return [*found, *find_odd_settings(events), *find_visitors(events)]
+    strangers = [*find_odd_settings(events), *find_visitors(events)]
+    return [*found, *find_lost_peers(events), *strangers]
 
 
 def _crashed(events: pl.DataFrame) -> set[str]:

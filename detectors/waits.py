@@ -12,7 +12,7 @@ import polars as pl
 from detectors.complaints import EVERYBODY
 from detectors.standings import DEFAULT_GROUP
 
-PEERLESS: Final = ("BROADCAST", "REDUCE", "SCATTER", "GATHER", "SEND", "RECV", "INIT")
+PEERLESS: Final = ("BROADCAST", "REDUCE", "SCATTER", "GATHER", "SEND", "RECV")
 """Operations that a rank can finish while others have not come."""
 
 _LOCKSTEP: Final = r"(?i)tensor|expert|context|(?:^|_)(?:tp|ep|cp|etp)(?:_|$)"

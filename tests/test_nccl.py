@@ -666,3 +666,13 @@ def test_tasks_of_copies() -> None:
         [("nic_fault", 2)],
         [{"pid": "12", "tasks": "12 14"}],
     )
+
+
+def test_a_stamp_of_the_users_own_format_is_part_of_its_record() -> None:
+    """What stands before a record and has no words is claimed with it; words are not."""
+    text = (
+        "11/04 02:10:58 hx8-1:5:5 [0] NCCL WARN x\n"
+        "epoch 3 hx8-1:5:5 [0] NCCL WARN x\n"
+        "02:10:58\nhx8-1:5:5 [0] NCCL WARN x\n"
+    )
+    assert read(text).claimed.sort().to_list() == [0, 1, 3, 5]

@@ -450,6 +450,64 @@ def test_odd_settings(
     assert [(v.level, who(v), v.cause, v.confidence) for v in found] == expected
 
 
+def lost(host: str, peer: str, code: str = "peer_closed", **more: Any) -> dict[str, Any]:
+    """A host that lost another."""
+    return {"kind": "comm_error", "host": host, "peer": peer, "code": code} | more
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param(
+            [lost("a1", "c1.cluster"), lost("b1", "c1"), lost("b1", "c1"), *alive("c1")],
+            [("crash", "host", "host=c1", "peer_closed", "medium")],
+            id="a host that two others lost, by any of its names",
+        ),
+        pytest.param(
+            [
+                lost("a1", "10.0.0.3", "connect"),
+                lost("b1", "10.0.0.3", "connect"),
+                *said("oob_address", ("c1", "eth0"), peer="10.0.0.3"),
+            ],
+            [("crash", "host", "host=c1", "not_listening", "medium")],
+            id="a host that refuses all",
+        ),
+        pytest.param(
+            [lost("a1", "b1"), lost("b1", "c1"), lost("d1", "b1"), lost("d1", "c1"), *alive("c1")],
+            [("crash", "host", "host=c1", "peer_closed", "medium")],
+            id="who lost a peer went away after it",
+        ),
+        pytest.param(
+            [lost("a1", "c1"), *alive("c1")],
+            [("unknown", "job", "", "peer_closed", "low")],
+            id="one host alone names it",
+        ),
+        pytest.param(
+            [lost("a1", "c1"), lost("b1", "d1"), *alive("c1", "d1")],
+            [("unknown", "job", "", "peer_closed", "low")],
+            id="two that were lost first",
+        ),
+        pytest.param([lost("a1", "b1"), lost("b1", "a1")], [], id="each lost the other"),
+        pytest.param([lost("a1", "a1"), lost("a1", "scan-7.example")], [], id="itself, a stranger"),
+        pytest.param(
+            [lost("a1", "c1"), lost("b1", "c1"), *said("comm_end", ("c1", "0x5"))],
+            [],
+            id="communicators that ended in order",
+        ),
+        pytest.param(
+            [lost("a1", "c1"), lost("b1", "c1"), {"kind": "oom", "host": "c1"}],
+            [],
+            id="a fault that explains it",
+        ),
+    ],
+)
+def test_lost_peers(
+    events: list[dict[str, Any]], expected: list[tuple[str, str, str, str, str]]
+) -> None:
+    """Whoever is lost and lost nobody went away first."""
+    assert told(judge(events)) == expected
+
+
 def test_a_process_accuses_once() -> None:
     """What a process tells after its first error follows it; a flush before is none."""
     mine = {"source": "a.log", "attributes": labels(pid="7")}

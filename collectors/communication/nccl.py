@@ -17,7 +17,7 @@ from collectors.communication.nccl_details import with_details
 from collectors.communication.nccl_folds import count_copies, fold_repeats
 from collectors.communication.nccl_operations import OPERATION_MARK, read_operations
 from collectors.communication.nccl_phrases import FAULTS, LIFE, NETWORK, SOCKETS
-from collectors.communication.nccl_records import read_records
+from collectors.communication.nccl_records import read_records, stamp_pieces
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
@@ -65,7 +65,7 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     events = pl.concat([topology, plain], how="diagonal_relaxed").sort("line")
     return LineReading(
         reading=reading_of(events=_finished(events, lines), collectives=operations),
-        claimed=records["line"],
+        claimed=pl.concat([records["line"], stamp_pieces(lines, records)]),
     )
 
 

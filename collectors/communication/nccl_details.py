@@ -79,6 +79,7 @@ DETAILS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "comm_error": (
         r"exceeded (?:error )?(?:retries|retry count|timeouts) (?:after |\()(?P<tries>\d+)",
+        r"(?:returned|failed :) (?P<error>[A-Z][a-z]+(?: [a-z]+)*)",
         r"from rank (?P<from_rank>\d+), retcode (?P<code>\d+)",
     ),
     "comm_retry": (r"retrying \((?P<tries>\d+)/(?P<max_tries>\d+)\)",),

@@ -43,6 +43,8 @@ LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
 
 _LOCATED: Final = r"^(?:\[Rank |[A-Za-z0-9_./-]+:\d+ \()"
 
+_STAMP_ALONE: Final = r"^[\[(<]?[0-9][0-9/.:, T+_-]*(?:[A-Z]{1,4})?[\])>]?\s*$"
+
 _KEPT: Final = ("line", "position", "time", "host", "rank", "task", "is_torn")
 
 
@@ -127,6 +129,21 @@ def _finished(parts: pl.DataFrame) -> pl.DataFrame:
         "level",
         "text",
     )
+
+
+def stamp_pieces(lines: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """Return the `line` numbers of what stands before a record on its line and is but its stamp.
+
+    The format of NCCL's stamps is its user's: what has no words is no record of another program.
+
+    Args:
+        lines: `LINES`.
+        records: What `read_records` made of them.
+    """
+    alone = pl.col("text").str.contains(_STAMP_ALONE)
+    next_line = pl.col("line") + 1
+    pieces = lines.filter(alone).select(pl.col("line").alias("piece"), next_line, "position")
+    return pieces.join(records, on=["line", "position"], how="semi")["piece"].alias("line")
 
 
 def _ahead() -> pl.Expr:

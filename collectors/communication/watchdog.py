@@ -112,7 +112,7 @@ _REASON: Final = r"Original reason for failure was: (.+)$"
 
 _STACK: Final = (
     r"^#\d+ \S+ from |^frame #\d+: |^Exception raised from |^\s*what\(\):  \[|^terminate called"
-    r"|^nccl\w+Error: |^Last error:"
+    r"|^nccl\w+Error: |^Last error:|^socket\w+: "
 )
 """Lines that go on with a record: where the rank waits, and what the abort repeats."""
 

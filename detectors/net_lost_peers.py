@@ -1,0 +1,82 @@
+"""Find the host whose processes went away first, where sockets alone tell of it.
+
+Source: methods of the NCCL and PyTorch reference, sections 4.3 and 12.4. A closed connection is the
+peer's doing, and a refused one a peer that never listened or is dead: both say to look there.
+Whoever lost a peer goes away itself, so the first is the one that is named and names nobody.
+"""
+
+from typing import Any, Final
+
+import polars as pl
+
+from detectors.addresses import known_addresses, with_hosts
+from detectors.faults import is_complaint_of_waiting, is_hard_fault, is_outside_cause
+from detectors.network_words import MAX_QUOTED, MAX_VICTIMS
+from detectors.quotes import quoted
+from detectors.verdicts import Subject, Verdict
+
+_LOST: Final = ("peer_closed", "connect", "recv", "send")
+
+_NETWORK: Final = ("net_error", "link_down", "nic_fault", "net_recovery")
+"""What explains lost peers better."""
+
+
+def find_lost_peers(events: pl.DataFrame) -> list[Verdict]:
+    """Return the verdict on the host that others lost, if nothing else tells why.
+
+    Args:
+        events: `EVENTS` of one run.
+
+    Returns:
+        A crash of the one host that several name and that names nobody; unknown where one alone
+        names it, or several are named so. Nothing where a process ended its communicators in
+        order: it left when it was done.
+    """
+    explained = is_hard_fault() | is_outside_cause() | is_complaint_of_waiting()
+    told = pl.col("kind").is_in([*_NETWORK, "comm_end"])
+    if events.filter(explained | told).height:
+        return []
+    edges = _edges(events)
+    named, naming = set(edges["peer"]), set(edges["host"])
+    first = sorted(named - naming)
+    if not first:
+        return []
+    rows = edges.filter(pl.col("peer").is_in(first)).to_dicts()
+    return [_verdict(first, rows, sorted(naming))]
+
+
+def _edges(events: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a host and the known host that it lost: the first time it says so."""
+    known = events["host"].drop_nulls().unique()
+    addresses = known_addresses(events.lazy())
+    hosts = pl.concat([known, addresses["owner"]]).unique()
+    lost = events.filter(pl.col("kind") == "comm_error", pl.col("code").is_in(_LOST))
+    short = pl.col("peer").str.extract(r"^([^.]+)\.", 1)
+    named = with_hosts(lost.lazy().drop_nulls(["host", "peer"]), "peer", addresses)
+    return (
+        named.with_columns(peer=pl.when(short.is_in(hosts.implode())).then(short).otherwise("peer"))
+        .filter(pl.col("peer").is_in(hosts.implode()), pl.col("peer") != pl.col("host"))
+        .sort("host", "peer", "time", "source", "position", nulls_last=True)
+        .unique(["host", "peer"], keep="first", maintain_order=True)
+        .collect()
+    )
+
+
+def _verdict(first: list[str], rows: list[dict[str, Any]], naming: list[str]) -> Verdict:
+    refused = all(row["code"] == "connect" for row in rows)
+    sure = len(first) == 1 and len(rows) > 1
+    times = [row["time"] for row in rows if row["time"]]
+    return Verdict(
+        kind="crash" if sure else "unknown",
+        level="host" if sure else "job",
+        subject=Subject(host=first[0]) if sure else Subject(),
+        onset=min(times, default=None),
+        detected=min(times, default=None),
+        cause="not_listening" if refused else "peer_closed",
+        confidence="medium" if sure else "low",
+        evidence=tuple(quoted(row) for row in rows[:MAX_QUOTED]),
+        victims=tuple(naming)[:MAX_VICTIMS],
+        alternatives=() if sure else tuple(first)[:MAX_VICTIMS],
+        action="read the log of the processes on the host that was lost: they ended first",
+        needed=f"the log of the processes on {', '.join(first[:MAX_QUOTED])}, and its kernel's",
+    )
