@@ -1,6 +1,6 @@
 """Read a store like a folder of files: the same frames, the same names."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import polars as pl
 from collectors.readings import FRAMES, Reading
 from collectors.storage.store import Store, Wanted
 from collectors.storage.store_tables import FILES
+from collectors.training.attempts import mend_attempts
 from paceline.naming import Origin
 from paceline.sources import name_things
 
@@ -39,7 +40,8 @@ def read_store(root: Path, span: StoredSpan) -> Reading:
     """
     store = Store.open_at(str(root))
     until = None if span.end is None else span.end + timedelta(microseconds=1)
-    reading = store.read_all(Wanted(since=span.start, until=until))
+    stored = store.read_all(Wanted(since=span.start, until=until))
+    reading = replace(stored, steps=mend_attempts(stored.steps, stored.events))
     return name_things(reading, _origins(store, reading, root))
 
 

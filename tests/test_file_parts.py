@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.sniffing import ReadOptions
@@ -15,6 +15,7 @@ from collectors.storage.file_contents import read_bytes, read_contents, role_of
 from collectors.storage.file_ledger import CollectedFile, read_entries
 from collectors.storage.file_parts import FileReader
 from collectors.storage.store import Store
+from collectors.training.attempts import mend_attempts
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 LONG_AGO = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
@@ -69,6 +70,10 @@ class Bench:
                     break
         return added
 
+    def take_all(self) -> None:
+        """Take all files, the newest last, as who follows them does."""
+        self.take(*sorted(path.name for path in self.folder.iterdir()), is_following=True)
+
     def file(self, name: str) -> CollectedFile:
         """The file of a name, as a walk over the folder finds it."""
         path = self.folder / name
@@ -107,6 +112,61 @@ def test_positions_go_on(bench: Bench) -> None:
     rejects = bench.store.read("rejects").collect()
     assert rejects.select("position", "text").rows() == [(6, "what is this")]
     assert bench.steps() == [1, 2, 3, 4, 5, 6]
+
+
+def test_attempts_go_on(bench: Bench) -> None:
+    """Attempts of lines that are added later are counted from the first line of the file."""
+    text = steps(1, 5) + steps(3, 6) + steps(2, 4)
+    bench.write("train.log", text)
+    bench.take("train.log")
+    bench.write("train.log", text + steps(5, 6) + steps(1, 2))
+    bench.take("train.log")
+
+    stored = bench.store.read_all()
+    mended = mend_attempts(stored.steps, stored.events).sort("position")
+    assert mended["attempt"].to_list() == [0] * 5 + [1] * 4 + [2] * 5 + [3] * 2
+
+
+@given(
+    writes=st.lists(
+        st.sampled_from(["line", "half", "take", "rotate", "pack", "truncate"]), max_size=14
+    )
+)
+@settings(max_examples=25, deadline=None)
+def test_each_line_once_whatever_is_done(
+    tmp_path_factory: pytest.TempPathFactory, writes: list[str]
+) -> None:
+    """A log that is written to in halves of lines, rotated, packed and emptied is read once."""
+    bench = Bench(tmp_path_factory.mktemp("replay"))
+    text, step, rotated = "", 0, 0
+    for write in writes:
+        if write == "line":
+            step += 1
+            text += steps(step, step) if text.endswith("\n") or not text else ""
+        elif write == "half" and (text.endswith("\n") or not text):
+            step += 1
+            whole = steps(step, step)
+            bench.write("train.log", text + whole[:40], age=NOW.timestamp())
+            bench.take("train.log", is_following=True)
+            text += whole
+        elif write == "rotate" and text:
+            rotated += 1
+            bench.write(f"train.log.{rotated}", text)
+            text = ""
+        elif write == "pack" and text:
+            rotated += 1
+            bench.write(f"train.log.{rotated}.gz", gzip.compress(text.encode()))
+            text = ""
+        elif write == "truncate" and text:
+            bench.write("train.log", text)
+            bench.take("train.log", is_following=True)
+            text = ""
+        bench.write("train.log", text, age=NOW.timestamp())
+        if write == "take":
+            bench.take_all()
+    bench.take_all()
+
+    assert bench.steps() == list(range(1, step + 1))
 
 
 def test_half_a_line_waits(bench: Bench) -> None:

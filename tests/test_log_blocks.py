@@ -20,27 +20,33 @@ from collectors.sniffing import ReadOptions
 from collectors.texts.prefetching import prefetched
 from collectors.texts.text_blocks import line_blocks
 
+TRACEBACK = (
+    "[rank0]: Traceback (most recent call last):",
+    '[rank0]:   File "train.py", line 25, in <module>',
+    "[rank0]:     step(batch)",
+    "[rank0]: RuntimeError: what it died of",
+)
+TIMEOUT = (
+    "[rank2]:[E1104 02:11:07.418220913 ProcessGroupNCCL.cpp:632] [Rank 2] Watchdog caught "
+    "collective operation timeout: WorkNCCL(SeqNum={0}, OpType=ALLREDUCE, NumelIn=5, "
+    "NumelOut=5, Timeout(ms)=600000) ran for 600044 milliseconds before timing out."
+)
+ITERATION = (
+    " [2031-02-03 04:05:06] iteration {0:8d}/ 9000 | consumed samples: 20480 | elapsed time per "
+    "iteration (ms): 1873.4 | global batch size: 512 | lm loss: 8.1E+00 | loss scale: 1.0 | "
+    "number of skipped iterations: 0 | number of nan iterations: 0 |"
+)
+PORT = "hx8-048:340:341 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error"
+STEP = "[default0]: step: {0}  loss:  3.21450  memory: 61.22GiB(77.31%)  tps: 6,512"
+
 RECORDS = (
-    (
-        "[rank0]: Traceback (most recent call last):",
-        '[rank0]:   File "train.py", line 25, in <module>',
-        "[rank0]:     step(batch)",
-        "[rank0]: RuntimeError: what it died of",
-    ),
-    (
-        "[rank2]:[E1104 02:11:07.418220913 ProcessGroupNCCL.cpp:632] [Rank 2] Watchdog caught "
-        "collective operation timeout: WorkNCCL(SeqNum={0}, OpType=ALLREDUCE, NumelIn=5, "
-        "NumelOut=5, Timeout(ms)=600000) ran for 600044 milliseconds before timing out.",
-    ),
-    (
-        " [2031-02-03 04:05:06] iteration {0:8d}/ 9000 | consumed samples: 20480 | elapsed time "
-        "per iteration (ms): 1873.4 | global batch size: 512 | lm loss: 8.1E+00 | loss scale: 1.0 "
-        "| number of skipped iterations: 0 | number of nan iterations: 0 |",
-    ),
+    TRACEBACK,
+    (TIMEOUT,),
+    (ITERATION,),
     ("  successfully saved checkpoint from iteration {0:7d} to /ckpt/run",),
-    ("[default0]: step: {0}  loss:  3.21450  memory: 61.22GiB(77.31%)  tps: 6,512",),
+    (STEP,),
     ("hx8-017:4412:4680 [3] NCCL INFO Connected all trees",),
-    ("hx8-048:340:341 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : Got async event : port error",),
+    (PORT,),
     ("nobody's line {0}",),
     ("srun: error: n3: task {0}: Aborted",),
     ("2025-11-04T02:11:07Z stderr P a line in ", "2025-11-04T02:11:07Z stderr F two parts"),
@@ -147,8 +153,7 @@ def numbers() -> Iterator[int]:
 
 def test_prefetching_keeps_the_order_and_the_errors() -> None:
     """Items come in their order, and an error in its place."""
-    found = list[int]()
+    coming = prefetched(numbers())
+    assert [next(coming), next(coming)] == [1, 2]
     with pytest.raises(ValueError, match="broken"):
-        for number in prefetched(numbers()):
-            found.append(number)  # noqa: PERF402 -- what came before the error counts
-    assert found == [1, 2]
+        next(coming)

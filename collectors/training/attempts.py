@@ -85,6 +85,34 @@ def number_attempts(
     )
 
 
+def mend_attempts(steps: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Return the steps of logs that were taken in parts, their attempts numbered over all parts.
+
+    A part counts its attempts from 0. So where they fall along a log, or a step goes back and they
+    do not rise, the log's attempts are counted anew; all others stay as they were told.
+
+    Args:
+        steps: `STEPS` with positions; rows without one stay as they are.
+        events: `EVENTS` of the same logs.
+    """
+    lane = ("source", "rank")
+    placed = steps.with_row_index("place").sort("source", "position", maintain_order=True)
+    attempt, step = pl.col("attempt"), pl.col("step")
+    falls = (attempt < attempt.shift(1)) | ((step < step.shift(1)) & (attempt <= attempt.shift(1)))
+    is_wrong = (falls.any() & pl.col("position").is_not_null().all()).over(lane)
+    wrong = placed.filter(is_wrong.fill_null(value=False))
+    mended = [
+        number_attempts(
+            part.with_columns(attempt=pl.lit(None, dtype=pl.Int32)),
+            events.filter(pl.col("source") == part["source"][0]),
+            STARTED.to_frame(),
+        )[0]
+        for part in wrong.partition_by("source", maintain_order=True)
+    ]
+    whole = pl.concat([placed.filter(~is_wrong.fill_null(value=False)), *mended])
+    return whole.sort("place").drop("place")
+
+
 def _value() -> pl.Expr:
     """Return what a step that is printed twice says again; its time only where that is all."""
     is_full = pl.col("step_seconds").is_not_null() & pl.col("loss").is_not_null()
