@@ -170,8 +170,9 @@ IN_DOCUMENTS = {
 OF_OTHER_KINDS = {
     "deepspeed monitor",
     "flight recorder",
+    "kineto trace",
     "mlflow metric",
-    "operation trace",
+    "parquet table",
     "tensorboard",
     "mini-batch table",
     "step records",

@@ -1,5 +1,6 @@
 """Operation traces and mini-batch tables: columns by name, odd rows set aside."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.training.minibatch_tables import read_minibatch_tables, wants_minibatch_tables
-from collectors.training.operation_traces import read_operation_traces, wants_operation_traces
+from collectors.training.parquet_tables import read_parquet_tables, wants_parquet_tables
 
 OPTIONS = ReadOptions()
 
@@ -32,7 +33,7 @@ def trace(folder: Path, **columns: list[object]) -> Reading:
     }
     path = folder / "trace.parquet"
     pl.DataFrame(whole).write_parquet(path)
-    return read_operation_traces(path, "trace", OPTIONS)
+    return read_parquet_tables(path, "trace", OPTIONS)
 
 
 def test_an_operation(tmp_path: Path) -> None:
@@ -57,12 +58,12 @@ def test_families(tmp_path: Path, name: str, family: str | None) -> None:
 
 
 def test_a_parquet_of_something_else(tmp_path: Path) -> None:
-    """A parquet file without the columns of a trace is one reject that names them."""
+    """A parquet file of no known table is one reject that names its columns."""
     path = tmp_path / "x.parquet"
-    pl.DataFrame({"rank": [1], "step": [1]}).write_parquet(path)
-    rejects = read_operation_traces(path, "x", OPTIONS).rejects
+    pl.DataFrame({"rank": [1], "colour": ["red"]}).write_parquet(path)
+    rejects = read_parquet_tables(path, "x", OPTIONS).rejects
     assert rejects["reason"].to_list() == [
-        "parquet without the trace columns ['dp_rank', 'stage', 'optype', 'start_ts', 'duration']"
+        "parquet of no known table, with columns ['colour', 'rank']"
     ]
 
 
@@ -72,7 +73,7 @@ def test_broken_parquet(tmp_path_factory: pytest.TempPathFactory, data: bytes) -
     """A file that only begins like parquet is one reject."""
     path = tmp_path_factory.mktemp("p") / "x.parquet"
     path.write_bytes(b"PAR1" + data)
-    assert read_operation_traces(path, "x", OPTIONS).rejects.height == 1
+    assert read_parquet_tables(path, "x", OPTIONS).rejects.height == 1
 
 
 def table(folder: Path, text: str) -> Reading:
@@ -111,7 +112,60 @@ def test_who_wants_them() -> None:
     """A trace is known by its first bytes, a table by its header."""
     heads = (b"PAR1", b"x", b"worker,time,batch_time_norm\n", b"a,b\n", b"")
     wants = [
-        (wants_operation_traces(head), wants_minibatch_tables(head))
+        (wants_parquet_tables(head), wants_minibatch_tables(head))
         for head in (Head(name="x", data=data) for data in heads)
     ]
     assert wants == [(0.5, 0.0), (0.0, 0.0), (0.0, 0.9), (0.0, 0.0), (0.0, 0.0)]
+
+
+TABLE = {
+    "ts": [datetime(2031, 2, 3, 4, 0, at, tzinfo=UTC) for at in (1, 1, 2)],
+    "job": ["j1"] * 3,
+    "attempt": [0] * 3,
+    "step": [1, 1, 2],
+    "rank": [3] * 3,
+    "host": ["N1"] * 3,
+    "phase": ["forward", "comm/wait", "forward"],
+    "dur_ms": [100.0, 20.0, 110.0],
+}
+
+
+def parquet(folder: Path, columns: dict[str, list[object]]) -> Reading:
+    """Return the reading of a parquet table."""
+    pl.DataFrame(columns).write_parquet(folder / "t.parquet")
+    return read_parquet_tables(folder / "t.parquet", "t", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "ts",
+    [
+        pytest.param(TABLE["ts"], id="times"),
+        pytest.param([one.timestamp() for one in TABLE["ts"]], id="unix seconds"),
+        pytest.param([one.isoformat() for one in TABLE["ts"]], id="text"),
+    ],
+)
+def test_a_table_of_phases(tmp_path: Path, ts: list[object]) -> None:
+    """Phases of one step of a rank are one row, in whatever type its time is."""
+    reading = parquet(tmp_path, TABLE | {"ts": ts})
+    names = ("run", "attempt", "rank", "host", "step", "compute_seconds", "comm_seconds")
+
+    assert reading.steps.select(names).rows() == [
+        ("j1", 0, 3, "n1", 1, 0.1, 0.02),
+        ("j1", 0, 3, "n1", 2, 0.11, None),
+    ]
+    assert reading.steps["end_time"].to_list() == [TABLE["ts"][0], TABLE["ts"][2]]
+    assert reading.lines_used == 3
+
+
+def test_a_history_in_parquet(tmp_path: Path) -> None:
+    """A history of W&B is told by its columns."""
+    columns = {
+        "_step": [1, 2],
+        "_timestamp": [1_927_857_600.0, 1_927_857_602.0],
+        "loss": [2.0, 1.5],
+    }
+
+    assert parquet(tmp_path, columns).steps.select("step", "loss", "step_seconds").rows() == [
+        (1, 2.0, None),
+        (2, 1.5, 2.0),
+    ]

@@ -4,17 +4,12 @@ Source: the parquet layout of ByteDance-Seed/StragglerAnalysis (formats of progr
 section 13.3). Sampled steps only: step numbers have holes. Times are seconds from the step's start.
 """
 
-import io
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from collectors.readings import Reading, reading_of, reject_file
-from collectors.sniffing import Head, ReadOptions
-
-_PARQUET_MAGIC: Final = b"PAR1"
+from collectors.readings import Reading, reading_of
 
 _COLUMNS: Final = ("dp_rank", "stage", "rank", "step", "optype", "start_ts", "duration")
 
@@ -41,36 +36,24 @@ FAMILIES: Final = {
 _FAMILY_OF: Final = {name: family for family, names in FAMILIES.items() for name in names}
 
 
-def wants_operation_traces(head: Head) -> float:
-    """Return how sure it is that a head is a trace: only the footer names the columns."""
-    return 0.5 if head.data.startswith(_PARQUET_MAGIC) else 0.0
+def is_operation_trace(schema: Mapping[str, pl.DataType]) -> bool:
+    """Return whether columns are those of a trace."""
+    return all(name in schema for name in _COLUMNS)
 
 
-def read_operation_traces(path: Path, source: str, _options: ReadOptions) -> Reading:
-    """Return the operations in a parquet trace.
+def read_operation_frame(trace: pl.LazyFrame, source: str) -> Reading:
+    """Return the operations in a trace.
 
     Args:
-        path: The file.
+        trace: With the columns of a trace, whatever their types.
         source: The name to quote.
 
     Returns:
         `OPS` in the file's order. The source's -1 (does not apply) is null, an operation without
-        a start or a duration has no end, and one of an unknown kind has no family. A parquet file
-        without the columns of a trace is one reject.
-
-    Raises:
-        OSError: The file cannot be read.
+        a start or a duration has no end, and one of an unknown kind has no family.
     """
-    content = io.BytesIO(path.read_bytes())
-    try:
-        schema = pl.read_parquet_schema(content)
-        missing = [name for name in _COLUMNS if name not in schema]
-        if missing:
-            return reject_file(source, f"parquet without the trace columns {missing}")
-        trace = pl.scan_parquet(content).select(_ops_of(schema)).collect()
-    except (pl.exceptions.PolarsError, OverflowError) as error:
-        return reject_file(source, f"broken parquet: {type(error).__name__}")
-    return reading_of(ops=trace.with_columns(source=pl.lit(source)))
+    ops = trace.select(_ops_of(trace.collect_schema())).collect()
+    return reading_of(ops=ops.with_columns(source=pl.lit(source)))
 
 
 def _ops_of(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
