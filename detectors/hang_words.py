@@ -85,12 +85,15 @@ def stuck_watchdogs(events: pl.LazyFrame) -> list[Verdict]:
     """Return one verdict a run whose watchdogs are stuck while no collective stands.
 
     Args:
-        events: `EVENTS` with run; storage that a kernel waits for explains it.
+        events: `EVENTS` with run; storage that a kernel waits for explains it, as does a rank that
+            holds its interpreter's lock.
     """
     stuck = events.filter(pl.col("kind") == "heartbeat_stuck").sort("time", "rank").collect()
+    held = events.filter(pl.col("kind") == "gil_blocked").drop_nulls("rank").collect()
     stalls = events.filter(pl.col("kind") == "storage_stall").collect()
     return [
-        _explained(_stuck(part), _of_run(stalls, part["run"][0]))
+        _holder(_stuck(part), _of_run(held, part["run"][0]))
+        or _explained(_stuck(part), _of_run(stalls, part["run"][0]))
         for part in stuck.partition_by("run", maintain_order=True)
     ]
 
@@ -113,6 +116,24 @@ def _stuck(part: pl.DataFrame) -> Verdict:
         alternatives=("storage", "compilation", "initialisation"),
         needed="kernel and storage logs of the hosts, stack traces of the ranks",
         action=COLLECT,
+    )
+
+
+def _holder(verdict: Verdict, held: pl.DataFrame) -> Verdict | None:
+    """Return the verdict on the one rank that holds its lock; null if none does, or several do."""
+    rows = held.sort("rank", "time", "position", nulls_last=True).head(1).to_dicts()
+    if held["rank"].n_unique() != 1:
+        return None
+    return replace(
+        verdict,
+        level="rank",
+        subject=replace(verdict.subject, rank=rows[0]["rank"], host=rows[0]["host"]),
+        cause="gil",
+        confidence="medium",
+        evidence=(*(quoted(row) for row in rows), *verdict.evidence),
+        alternatives=(),
+        needed="a stack trace of this rank",
+        action="take this rank's stack trace, then restart",
     )
 
 

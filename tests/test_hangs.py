@@ -413,6 +413,23 @@ def test_watchdogs_stuck_outside_of_collectives(
     assert (verdict.level, verdict.subject.host, verdict.cause, verdict.confidence) == expected
 
 
+@pytest.mark.parametrize(
+    ("holders", "expected"),
+    [
+        pytest.param([2], ("rank", 2, "gil", "medium"), id="one holds its interpreter's lock"),
+        pytest.param([2, 3], ("job", None, "outside_collectives", "low"), id="several do"),
+    ],
+)
+def test_a_lock_explains_stuck_watchdogs(
+    holders: list[int], expected: tuple[str, int | None, str, str]
+) -> None:
+    """Where all watchdogs stand still, the one rank that cannot take its lock is the lead."""
+    events = [{"kind": "heartbeat_stuck", "rank": rank, "time": START} for rank in range(4)]
+    events += [{"kind": "gil_blocked", "rank": rank, "time": START} for rank in holders]
+    (verdict,) = judge([], events)
+    assert (verdict.level, verdict.subject.rank, verdict.cause, verdict.confidence) == expected
+
+
 def test_another_frame_is_refused() -> None:
     """A frame that lacks columns is refused at the door."""
     empty = pl.LazyFrame()
