@@ -78,14 +78,12 @@ def _offsets(lags: Mapping[tuple[str, str], float]) -> dict[str, float]:
     """Return what to add to the clocks of connected hosts."""
     hosts = {host for pair in lags for host in pair}
     behind = {host for _, host in lags}
-    ahead = {host for host, _ in lags}
-    forward = len(behind) <= len(hosts - behind)
-    fixed = hosts - behind if forward else hosts - ahead
+    moves_forward = len(behind) <= len(hosts - behind)
     moved = dict.fromkeys(hosts, 0.0)
     for _ in hosts:
         for (first, second), lag in lags.items():
-            if forward and second not in fixed:
+            if moves_forward:
                 moved[second] = max(moved[second], moved[first] + lag)
-            elif not forward and first not in fixed:
+            else:
                 moved[first] = min(moved[first], moved[second] - lag)
     return moved

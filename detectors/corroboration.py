@@ -50,8 +50,10 @@ def corroborated(verdicts: Sequence[Verdict], events: pl.LazyFrame) -> list[Verd
     gone = {id(one) for first, others in pairs if others for one in (first, *others)}
     rest = [one for one in verdicts if id(one) not in gone]
     whole = [_with_launches(one, events) for one in [*rest, *joined]]
-    sure = any(one.kind in _EXPLAINING and one.confidence != "low" for one in whole)
-    return [one for one in whole if not sure or one.cause != FAILED]
+    failed = [one for one in whole if one.cause == FAILED]
+    told = [one for one in whole if one.cause != FAILED]
+    is_explained = any(one.kind in _EXPLAINING and one.confidence != "low" for one in told)
+    return told if is_explained else [*told, *failed]
 
 
 def _ranks_by_host(events: pl.LazyFrame) -> dict[str, set[int]]:
