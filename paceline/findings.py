@@ -31,7 +31,7 @@ from detectors.jobs import JobParams, find_slow_jobs
 from detectors.late_ranks import LateParams, find_late_ranks
 from detectors.launches import LaunchParams, find_launch_gaps, without_launches
 from detectors.links import LinkParams, find_link_faults
-from detectors.loss_scales import find_stuck_scales
+from detectors.loss_scales import ScaleParams, find_stuck_scales
 from detectors.lost_collectors import CollectorParams, find_lost_collectors
 from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
@@ -92,6 +92,7 @@ class DetectorParams:
     mtus: MtuParams = field(default_factory=MtuParams)
     blind: BlindParams = field(default_factory=BlindParams)
     collectors: CollectorParams = field(default_factory=CollectorParams)
+    scales: ScaleParams = field(default_factory=ScaleParams)
     pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
     paths: PathParams = field(default_factory=PathParams)
@@ -157,7 +158,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
     ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
-    ("loss scales", lambda v, _: find_stuck_scales(v.events)),
+    ("loss scales", lambda v, p: find_stuck_scales(v.events, p.scales)),
     ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),

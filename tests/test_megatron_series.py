@@ -32,9 +32,19 @@ def series(values: object, apart: int = 1) -> dict[str, object]:
             id="values in a list",
         ),
         pytest.param(
-            {"iteration-time": series({"1": "nan"}), "other": 3, "odd": series(None)},
+            {
+                "iteration-time": series({"1": "nan"}),
+                "a": series({"1": 2}),
+                "b": 3,
+                "c": series(None),
+            },
             [(1, None, None)],
             id="no number is no time, and what is no series is left out",
+        ),
+        pytest.param(
+            {"lm loss": series({"1": 2.5, "2": "nan"}), "iteration-time": series({"2": "nan"})},
+            [(1, None, "printed")],
+            id="a step without any number was not reached",
         ),
         pytest.param({"num-zeros": series({"7": 3.0})}, [(7, None, None)], id="progress alone"),
     ],

@@ -12,6 +12,7 @@ import polars as pl
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.stamps import iso_time
 from collectors.training.megatron_events import EVENT_HINT, read_megatron_events
 from collectors.training.megatron_intervals import loss_states, with_intervals
 from collectors.training.megatron_records import read_records, whole_records
@@ -19,7 +20,10 @@ from collectors.training.throughputs import changed_definitions
 
 MEGATRON_HINT: Final = rf"iteration|{EVENT_HINT}"
 
-_BEGINNINGS: Final = ("run_start", "checkpoint_load")
+_BEGINNINGS: Final = ("run_start", "checkpoint_load", "checkpoint_load_start")
+
+_LOGGER: Final = r"[:\]\-|>]\s*$"
+"""How the prefix of a logger ends that was cut off a record; its stamp may be the only one."""
 
 
 def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
@@ -41,20 +45,37 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     records, record_lines = read_records(lines, whole, event_lines, options.time_zone)
     if records.is_empty() and event_lines.is_empty():
         return LineReading()
-    steps = _steps_of(with_intervals(records, _marks(events)))
+    loggers = _loggers(between, records, options.time_zone)
+    timed = records if loggers.is_empty() else _with_stamps(records, loggers)
+    steps = _steps_of(with_intervals(timed, _marks(events)))
     told = [events, changed_definitions(steps)]
     return LineReading(
         reading=reading_of(
             steps=steps,
             events=pl.concat(told, how="diagonal_relaxed").sort("line", maintain_order=True),
         ),
-        claimed=pl.concat([record_lines, event_lines]),
+        claimed=pl.concat([record_lines, event_lines, loggers["line"]]),
     )
+
+
+def _loggers(lines: pl.DataFrame, records: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the prefixes of loggers that stand before records: `line`, `position`, `stamped`."""
+    pieces = lines.filter(pl.col("is_torn") & pl.col("text").str.contains(_LOGGER))
+    before = records.select("position", next_line="line").unique("position", keep="first")
+    mine = pieces.join(before, on="position").filter(pl.col("line") + 1 == pl.col("next_line"))
+    return mine.select("line", "position", stamped=iso_time(pl.col("text"), time_zone))
+
+
+def _with_stamps(records: pl.DataFrame, loggers: pl.DataFrame) -> pl.DataFrame:
+    """Return the records with the stamps of their loggers, where they have none of their own."""
+    stamps = loggers.select("position", "stamped").unique("position", keep="first")
+    joined = records.join(stamps, on="position", how="left", maintain_order="left")
+    return joined.with_columns(own_time=pl.coalesce("own_time", "stamped")).drop("stamped")
 
 
 def _marks(events: pl.DataFrame) -> pl.DataFrame:
     """Return the lines at which an attempt begins, with the iteration that was loaded."""
-    resumed = pl.when(pl.col("kind") == "checkpoint_load").then("code")
+    resumed = pl.when(pl.col("kind") != "run_start").then("code")
     return events.filter(pl.col("kind").is_in(_BEGINNINGS)).select(
         pl.col("line").cast(pl.Int64), resumed=resumed.cast(pl.Int64, strict=False)
     )

@@ -43,8 +43,8 @@ def read_megatron_series(path: Path, source: str, _options: ReadOptions) -> Read
         source: The name to quote.
 
     Returns:
-        `STEPS` of the whole job, `single_step`, one row a step that any series has. A file that is
-        no such object is one reject.
+        `STEPS` of the whole job, `single_step`, one row a step of which any series has a number: a
+        step where all are NaN was not reached. A file that is no such object is one reject.
 
     Raises:
         OSError: The file cannot be read.
@@ -96,7 +96,8 @@ def _steps_of(series: list[pl.DataFrame], source: str) -> pl.DataFrame:
         name: value.filter(pl.col("column") == name).drop_nulls().first()
         for name in ("step_seconds", "loss", "grad_norm", "samples")
     }
-    rows = pl.concat(series).drop_nulls("step").group_by("step").agg(**columns).sort("step")
+    told = pl.concat(series).drop_nulls("step").filter(value.is_finite().any().over("step"))
+    rows = told.group_by("step").agg(**columns).sort("step")
     seconds = pl.col("step_seconds")
     return rows.with_columns(
         step_seconds=pl.when(seconds.is_finite()).then(seconds),
