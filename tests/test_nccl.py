@@ -5,8 +5,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from collectors.communication.communicators import name_communicators
 from collectors.communication.nccl import read_nccl
+from collectors.communication.nccl_places import read_places
 from collectors.line_reading import LineReading
 from collectors.sniffing import ReadOptions
 from collectors.texts.envelope import read_lines
@@ -676,3 +680,38 @@ def test_a_stamp_of_the_users_own_format_is_part_of_its_record() -> None:
         "02:10:58\nhx8-1:5:5 [0] NCCL WARN x\n"
     )
     assert read(text).claimed.sort().to_list() == [0, 1, 3, 5]
+
+
+LIFE = "ncclCommInitRank comm 0x55 rank 3 nranks 16 cudaDev 3 nvmlDev 3 busId 9b000 commId 0x7e"
+CALL = "AllReduce: opCount 1f sendbuff 0x1 recvbuff 0x2 count 5 datatype 7 op 0 root 0 comm 0x55"
+MIXED = "\n".join(
+    [
+        f"{INFO} {LIFE} - Init START",
+        f"{INFO} Channel 00/0 : 3[3] -> 11[3] [send] via NET/AWS Libfabric/3(2)/GDRDMA/Shared",
+        f"{INFO} {CALL} [nranks=16] stream 0x3",
+        f"{INFO} NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.77.3.17<0>",
+        f"{INFO} Trees [0] 1/-1/-1->0->-1",
+        f"{INFO} transport/net.cc:1338 -> 6",
+        *(f"{WARN} {case.values[0]}" for case in COMPLETIONS),
+    ]
+).encode()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cuts=st.lists(st.tuples(st.integers(0, len(MIXED)), st.integers(0, 40)), max_size=4),
+    noise=st.binary(max_size=6),
+)
+def test_any_log_is_read(cuts: list[tuple[int, int]], noise: bytes) -> None:
+    """Torn, mended, stained: nothing raises, each line is claimed once, each row has its line."""
+    data = MIXED
+    for at, length in cuts:
+        data = data[:at] + noise + data[at + length :]
+    lines = split_records(read_lines(data), [])
+    found = read_nccl(lines, ReadOptions())
+    rows = pl.concat([found.reading.events["position"], found.reading.collectives["position"]])
+    assert found.claimed.is_unique().all()
+    assert set(found.claimed) <= set(lines["line"])
+    assert set(rows) <= set(lines["position"])
+    name_communicators(found.reading.collectives, found.reading.events)
+    read_places(found.reading.events)
