@@ -124,8 +124,9 @@ COLLECTIVES: Final = schema_of(
 )
 """What one rank says of one collective. `rank` is global, `group_rank` counts inside the group;
 neither is ever read as the other. `state`: timed_out, failed, signalled, called (nobody follows it
-to its end), scheduled, started, completed, reported. `enqueued` and `completed` are the group's
-last sequence numbers on that rank; null is not known.
+to its end), scheduled, started, completed, reported; `launched` and `missing` are what RAS tells,
+`open` what a profiler's trace leaves open. `enqueued` and `completed` are the group's last sequence
+numbers on that rank; null is not known.
 """
 
 TRANSFERS: Final = schema_of(
@@ -153,7 +154,8 @@ TRANSFERS: Final = schema_of(
 )
 """One timed communication: an operation of `bytes` among `world` ranks on `nodes` hosts. A row of a
 benchmark speaks for all ranks, so `rank` is null; one of a profiler is what one rank saw, whose
-wait for the others is in `seconds`. `timing` says who measured (kernel_gpu, kernel_cpu,
+wait for the others is in `seconds` and whose `rank` and `peer_rank` count in `group`; a benchmark's
+`group` is its hosts with `+` between. `timing` says who measured (kernel_gpu, kernel_cpu,
 collective_cpu, wall): figures of two kinds are never compared. `variant` is what else sets rows
 apart (`in_place`, the algorithm); `wrong_count` is elements that came out wrong, null if nobody
 checked."""
