@@ -65,6 +65,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
     LineDialect(name="score report", hint=SCORE_HINT, read=read_score_reports),
     LineDialect(name="deepspeed comms", hint=COMMS_HINT, read=read_deepspeed_comms),
+    LineDialect(name="rendezvous", hint=RENDEZVOUS_HINT, read=read_rendezvous),
     LineDialect(name="deepspeed", hint=DEEPSPEED_HINT, read=read_deepspeed),
     LineDialect(name="timers", hint=TIMER_HINT, read=read_timers, beside=("megatron",)),
     LineDialect(
@@ -107,7 +108,6 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="switch log", hint=SWITCH_HINT, read=read_switch_logs),
     LineDialect(name="slurm message", hint=SLURM_MESSAGE_HINT, read=read_slurm_messages),
     LineDialect(name="slurm banner", hint=SLURM_BANNER_HINT, read=read_slurm_banners),
-    LineDialect(name="rendezvous", hint=RENDEZVOUS_HINT, read=read_rendezvous),
     LineDialect(name="launcher", hint=LAUNCHER_HINT, read=read_launchers),
 )
 """In order: a dialect sees what those before it have not claimed."""

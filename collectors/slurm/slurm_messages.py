@@ -27,13 +27,17 @@ _TOOL: Final = r"(?:slurmstepd|slurmd|srun|salloc|sbatch|scancel|mpirun)"
 _SAYS: Final = rf"\b{_TOOL}(?:-[\w.-]+|\[[\w.,-]+\])?: "
 """`srun: `, `slurmstepd-n3: `, `slurmd[n3]: `."""
 
-SLURM_MESSAGE_HINT: Final = r"slurmstepd|srun: |slurmd\[|salloc: |sbatch: |scancel: |batch job \d"
+SLURM_MESSAGE_HINT: Final = (
+    r"slurmstepd|srun: |slurmd\[|salloc: |sbatch: |scancel: |batch job \d|\*\*\* (?:STEP|JOB) "
+)
 
 _HOSTS: Final = r"(?P<host>[^\s:\[\]]+(?:\[[\d,\-]+\][^\s:\[\]]*)*)"
 
 _TASKS: Final = rf"{_SAYS}error: {_HOSTS}: tasks? (?P<device>[\d,\-]+): "
 
-_STARS: Final = rf"{_SAYS}(?:error: )?\*\*\* (?:STEP|JOB|JobId=|StepId=) ?\S+(?: ON {_HOSTS})? "
+_STARS: Final = (
+    rf"(?:{_SAYS}|^)(?:error: )?\*\*\* (?:STEP|JOB|JobId=|StepId=) ?\S+(?: ON {_HOSTS})? "
+)
 
 _PHRASES: Final = (
     Phrase(

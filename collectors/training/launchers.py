@@ -65,17 +65,11 @@ _PHRASES: Final = (
         pattern=r"worker group successfully finished|Local worker group finished \(\S*SUCCEEDED",
         code="done",
     ),
-    Phrase(
-        kind="store_lost",
-        pattern=r"has failed to send a keep-alive heartbeat to the rendezvous|"
-        r"Rendezvous(?:Connection|Timeout|Closed|GracefulExit)\w*Error",
-        severity="warning",
-        code="rendezvous",
-    ),
     Phrase(kind="heartbeat", pattern=r"\bPULSE: "),
     Phrase(
         kind="divergence",
-        pattern=r"Invalidate trace cache @ step \d+: expected module \d+, but got module \d+",
+        pattern=r"Invalidate trace cache @ step \d+(?:: expected module \d+, but got module \d+|"
+        r" and module \d+: cache has only \d+ modules)",
         severity="warning",
     ),
     Phrase(
@@ -122,7 +116,7 @@ def read_launchers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     Returns:
         `EVENTS` of kind process_exit (code is the exit code, minus the number of a signal;
         `device` the local rank where one is told), signal, restart (attribute `reason`: failure,
-        which takes one of the agent's restarts, or membership change), store_lost, closing,
+        which takes one of the agent's restarts, or membership change), closing,
         run_end, divergence, heartbeat (a sign of life that is no progress) and launcher.
     """
     near = lines.filter(pl.col("text").str.contains(LAUNCHER_HINT))

@@ -16,10 +16,25 @@ from collectors.line_reading import LineReading, printer
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
+from collectors.texts.phrases import Phrase, match_phrases
 from collectors.training.agent_stamps import agent_time
 from collectors.training.rounds import round_jobs, round_placements, rounds_of
 
-RENDEZVOUS_HINT: Final = r"Rendezvous complete for workers|restart_count=|global_ranks="
+RENDEZVOUS_HINT: Final = (
+    r"Rendezvous complete for workers|restart_count=|global_ranks=|keep-alive heartbeat|"
+    r"Rendezvous[A-Z]\w+Error"
+)
+
+_LOST: Final = (
+    Phrase(
+        kind="store_lost",
+        pattern=r"has failed to send a keep-alive heartbeat to the rendezvous|"
+        r"Rendezvous(?:Connection|Timeout|Closed|GracefulExit)\w*Error",
+        severity="warning",
+        code="rendezvous",
+    ),
+)
+"""What an agent says that has lost the others: the store's host is gone, or slow."""
 
 _RESULT: Final = r"Rendezvous complete for workers"
 
@@ -56,30 +71,39 @@ def read_rendezvous(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
     Returns:
         `EVENTS` of kind rendezvous, one an agent and round: code is the agent's `restart_count`,
-        the other fields are attributes. `JOBS` and `PLACEMENTS` of these rounds, numbered as far
-        as these lines tell. The host is the printer's, else that of the master for group rank 0.
+        the other fields are attributes; of kind store_lost, an agent that lost the others. `JOBS`
+        and `PLACEMENTS` of these rounds, numbered as far as these lines tell. The host is the
+        printer's, else that of the master for group rank 0.
     """
-    marked = _marked(lines)
+    near = lines.filter(pl.col("text").str.contains(RENDEZVOUS_HINT) | _is_field())
+    marked = _marked(near)
     blocks = _blocks(marked)
-    if blocks.is_empty():
-        return LineReading()
-    timed = blocks.with_columns(
-        time=agent_time(blocks, year_of(lines, options), options.time_zone)
-    ).with_columns(host=pl.coalesce("host", _masters_host()))
+    lost = match_phrases(near, _LOST)
+    year, zone = year_of(lines, options), options.time_zone
+    timed = blocks.with_columns(agent_time(blocks, year, zone)).with_columns(
+        host=pl.coalesce("host", _masters_host())
+    )
+    complaints = lost.with_columns(agent_time(lost, year, zone), message="text", count=pl.lit(1))
     events = _events(timed)
     numbered = rounds_of(events)
     return LineReading(
         reading=reading_of(
-            events=events, jobs=round_jobs(numbered), placements=round_placements(numbered)
+            events=pl.concat([events, reading_of(events=complaints).events]),
+            jobs=round_jobs(numbered),
+            placements=round_placements(numbered),
         ),
-        claimed=marked["line"],
+        claimed=pl.concat([marked["line"], lost["line"]]),
     )
+
+
+def _is_field() -> pl.Expr:
+    return pl.col("text").str.contains(_FIELD)
 
 
 def _marked(lines: pl.DataFrame) -> pl.DataFrame:
     """Return the lines of blocks with `name`, `value` and `block`, by printer."""
     text = pl.col("text")
-    parts = lines.filter(text.str.contains(_RESULT) | text.str.contains(_FIELD))
+    parts = lines.filter(text.str.contains(_RESULT) | _is_field())
     named = parts.with_columns(
         printer=printer(), name=text.str.extract(_FIELD, 1), value=text.str.extract(_FIELD, 2)
     )
