@@ -14,7 +14,7 @@ from collectors.communication.communicators import CALLED, process_group
 OPERATION_MARK: Final = ": opCount "
 
 _OPERATION: Final = (
-    r"^(?P<operation>\w+): opCount (?P<op_count>[0-9a-f]+) sendbuff [^ ]+ recvbuff [^ ]+ "
+    r"^(?P<operation>[A-Za-z0-9_]+): opCount (?P<op_count>[0-9a-f]+) sendbuff [^ ]+ recvbuff [^ ]+ "
     r"count (?P<input_count>[0-9]+) (?:datatype [0-9]+ op [0-9]+ root (?P<root>-?[0-9]+) )?"
     r"comm (?P<comm>0x[0-9a-f]+|\(nil\))"
 )

@@ -11,9 +11,14 @@ import polars as pl
 from collectors.frames import TIME
 
 ISO_PATTERN: Final = (
-    r"(\d{4}-\d\d-\d\d)[T _](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? ?(Z|[+-]\d\d:?\d\d)?"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T _]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{1,9}))? ?"
+    r"(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
-"""Date and time with blank, `T` or `_` between; fraction after a dot or a comma; maybe a zone."""
+"""Date and time with blank, `T` or `_` between; fraction after a dot or a comma; maybe a zone. The
+digits of other scripts are none of a stamp, and looking for them costs."""
+
+_SECONDS_WIDTH: Final = 19
+"""Characters of such a stamp up to its seconds."""
 
 _UNITS: Final = ((1e17, 1e-3), (1e14, 1.0), (1e11, 1e3), (1e8, 1e6))
 """(smallest epoch value, its unit in microseconds): ns, us, ms, s. Below 1e8 s lies 1973."""
@@ -30,16 +35,37 @@ def iso_time(text: pl.Expr, time_zone: str) -> pl.Expr:
     Returns:
         UTC microseconds; finer digits are cut; null where there is no valid stamp.
     """
-    day, clock, fraction, zone = (text.str.extract(ISO_PATTERN, group) for group in (1, 2, 3, 4))
-    whole = pl.concat_str(day, pl.lit(" "), clock).str.to_datetime(
+    # Eager expressions evaluate what they share as often as it is used; a text is searched once.
+    return text.map_batches(
+        lambda texts: _times(texts, time_zone), return_dtype=TIME, is_elementwise=True
+    )
+
+
+def _times(texts: pl.Series, time_zone: str) -> pl.Series:
+    stamps = texts.cast(pl.String).str.extract(f"({ISO_PATTERN})")
+    rest = stamps.str.slice(_SECONDS_WIDTH)
+    parts = pl.DataFrame(
+        {
+            "day": stamps.str.slice(0, 10),
+            "clock": stamps.str.slice(11, 8),
+            "micros": rest.str.extract(r"^[.,]([0-9]+)").str.pad_end(6, "0").str.slice(0, 6),
+            "zone": rest.str.extract(r"(Z|[+-][0-9:]+)$"),
+        }
+    )
+    whole = pl.concat_str("day", pl.lit(" "), "clock").str.to_datetime(
         "%Y-%m-%d %H:%M:%S", time_unit="us", strict=False
     )
-    micros = fraction.fill_null("0").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64)
-    exact = whole + pl.duration(microseconds=micros)
-    shift = offset_minutes(zone)
+    exact = whole + pl.duration(microseconds=pl.col("micros").cast(pl.Int64).fill_null(0))
+    local = pl.col("exact").dt.replace_time_zone(
+        time_zone, ambiguous="earliest", non_existent="null"
+    )
+    times = parts.with_columns(exact=exact).with_columns(local.dt.convert_time_zone("UTC"))
+    if parts["zone"].null_count() == parts.height:
+        return times["exact"].alias(texts.name)
+    shift = offset_minutes(pl.col("zone"))
     absolute = (exact - pl.duration(minutes=shift)).dt.replace_time_zone("UTC")
-    local = exact.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
-    return pl.when(shift.is_null()).then(local.dt.convert_time_zone("UTC")).otherwise(absolute)
+    told = pl.when(shift.is_null()).then("exact").otherwise(absolute)
+    return times.select(told.alias(texts.name)).to_series()
 
 
 def offset_minutes(zone: pl.Expr) -> pl.Expr:

@@ -94,15 +94,19 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         | ((pl.col("form") == "summary") & text.str.contains(_ITEM))
         | ((pl.col("form") == "all") & text.str.contains(f"{_TIMER}|{_RANK}"))
     )
-    return parts.join_asof(_iterations(lines, time_zone), on="line", check_sortedness=False)
+    told = lines.filter(text.str.contains(ITERATION_LINE)).select("line", iteration="line")
+    dated = parts.join_asof(told, on="line", check_sortedness=False)
+    near = lines.join(dated.select(line="iteration").unique(), on="line", how="semi")
+    return dated.join(
+        _iterations(near, time_zone), on="iteration", how="left", maintain_order="left"
+    )
 
 
 def _iterations(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
-    """Return the iteration lines: `line`, `at` (its step) and `at_time`."""
-    told = lines.filter(pl.col("text").str.contains(ITERATION_LINE))
+    """Return of iteration lines `iteration` (their `line`), `at` (the step) and `at_time`."""
     head = pl.col("text").str.splitn("|", 2).struct.field("field_0")
-    return told.select(
-        "line",
+    return lines.select(
+        iteration="line",
         at=head.str.extract(HEAD, 2).cast(pl.Int64, strict=False),
         at_time=pl.col("time").fill_null(iso_time(head, time_zone)),
     )
