@@ -1,7 +1,8 @@
-"""Find figures that a source reports and that cannot be: step timers, rates after a resume.
+"""Find figures that a source reports and that cannot be, and what a metric store leaves out.
 
-Source: progress reference, sections 5 and 10. The reader compares what a source says with its own
-clock; a run watched by a figure that is wrong is not watched.
+Source: progress reference, sections 5, 10 and 12. The reader compares what a source says with its
+own clock; a run watched by a figure that is wrong is not watched. A store that drops the rows of a
+rollback, or gives a sample of them, looks whole.
 """
 
 from typing import Any, Final
@@ -15,13 +16,22 @@ from detectors.verdicts import Subject, Verdict, verdict_frame
 _TITLES: Final = {
     "step_timer": "step timer not synchronised",
     "resumed_rate": "rate counts the work of earlier attempts",
+    "step_stop": "the step stood still while the clock ran on",
+    "sampled": "a sample of the steps stands for all of them",
+    "steps_not_logged": "points were logged without their steps",
 }
 """What the code of a reader's warning means."""
 
 _ACTIONS: Final = {
     "step_timer": "take step times from the stamps; let the timer wait for the device",
     "resumed_rate": "divide the steps of this attempt by its seconds; do not compare the report",
+    "step_stop": "look for a restart at this time in the job's log and the scheduler's accounts",
+    "sampled": "export the whole history (scan_history, or its parquet files) before judging steps",
+    "steps_not_logged": "log the step with each point; until then only their order is known",
 }
+
+_UNSURE: Final = frozenset({"step_stop"})
+"""Codes of what may be something else: a stall leaves the same trace as a dropped rollback."""
 
 
 def find_doubtful_figures(events: pl.LazyFrame) -> pl.DataFrame:
@@ -58,7 +68,7 @@ def _verdict(row: dict[str, Any], count: int) -> Verdict:
         onset=row["time"],
         detected=row["time"],
         cause=row["code"],
-        confidence="high",
+        confidence="medium" if row["code"] in _UNSURE else "high",
         evidence=(quoted(row, what), quoted(row)),
         action=_ACTIONS[row["code"]],
     )

@@ -19,3 +19,17 @@ def test_doubtful_figures() -> None:
         ("telemetry_lost", "a", "step_timer"),
         ("telemetry_lost", "b", "resumed_rate"),
     ]
+
+
+def test_what_a_store_leaves_out_is_told() -> None:
+    """A sample is sure; a stop may be a stall as well as a rollback."""
+    rows = [
+        {"run": "a", "kind": "warning", "code": code, "position": 1, "message": "m"}
+        for code in ("step_stop", "sampled", "steps_not_logged")
+    ]
+    found = find_doubtful_figures(conform(pl.LazyFrame(rows), EVENTS)).to_dicts()
+    assert sorted((one["cause"], one["confidence"]) for one in found) == [
+        ("sampled", "high"),
+        ("step_stop", "medium"),
+        ("steps_not_logged", "high"),
+    ]

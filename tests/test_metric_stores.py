@@ -58,6 +58,15 @@ def test_a_rollback_is_a_stop_of_the_step(tmp_path: Path) -> None:
     ]
 
 
+def test_planned_pauses_are_no_rollbacks(tmp_path: Path) -> None:
+    """Stops at equal distances are evaluations: no warning, and no slow steps either."""
+    rows = [row(step, step // 50 * 300.0) for step in range(1, 200)]
+    reading = history(tmp_path, *rows)
+
+    assert told(reading) == []
+    assert reading.steps["step_seconds"].drop_nulls().unique().to_list() == [2.0]
+
+
 @pytest.mark.parametrize(
     "still",
     [

@@ -29,6 +29,9 @@ A job that slows down is slow on both sides of each row."""
 MIN_STOP_SECONDS: Final = 30.0
 """Shorter stops are pauses of a step; ours."""
 
+MIN_PLANNED_STOPS: Final = 3
+"""So many stops at equal distances are pauses that somebody planned; ours."""
+
 MIN_DOWN_SECONDS: Final = 30.0
 """The clock ahead of the runtime by more than this between two rows: no process ran; ours."""
 
@@ -107,7 +110,8 @@ def _events(rows: pl.DataFrame, run: str | None) -> pl.DataFrame:
         severity=pl.lit("info"),
         message=pl.concat_str(since, pl.lit(": a new process goes on")),
     )
-    stopped = rows.filter("stopped").select(
+    stops = rows.filter("stopped")
+    stopped = stops.head(0 if _is_planned(stops) else stops.height).select(
         "position",
         "time",
         kind=pl.lit("warning"),
@@ -119,6 +123,12 @@ def _events(rows: pl.DataFrame, run: str | None) -> pl.DataFrame:
     )
     events = pl.concat([resumed, stopped, sampled_events(rows.head(int(_is_sampled(rows))))])
     return events.with_columns(run=pl.lit(run, dtype=pl.String), count=pl.lit(1))
+
+
+def _is_planned(stops: pl.DataFrame) -> bool:
+    """Return whether stops come at equal distances: evaluations and checkpoints do."""
+    gaps = stops["step"].diff().drop_nulls()
+    return gaps.len() + 1 >= MIN_PLANNED_STOPS and gaps.n_unique() == 1
 
 
 def _is_sampled(rows: pl.DataFrame) -> bool:
