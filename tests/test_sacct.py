@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collectors.dialects import read_file
+from collectors.frames import JOBS
 from collectors.readings import Reading
 from collectors.slurm.sacct import read_sacct, wants_sacct
 from collectors.sniffing import Head, ReadOptions
@@ -298,20 +299,55 @@ def test_every_line_is_accounted_for(lines: list[str], end: str, tmp_path_factor
     assert reading.lines_used + rejected == plain_lines(path.read_bytes()).height
 
 
-@pytest.mark.skipif(FOLDER is None, reason="PACELINE_DATA is not set: not run")
-def test_public_tables() -> None:
-    """Every row of the public tables is read, the multi-line ones as their joined copies."""
-    folder = Path(FOLDER or ".") / "sacct"
-    kinds = ("fake-line-break", "one-multiline", "multiple-multiline")
-    found, rejected = [], 0
-    for kind in kinds:
-        parts = []
-        for name in (f"sample-sacct-{kind}.txt", f"sample-sacct-{kind}-expected.txt"):
-            reading = read_file(folder / name, name, ReadOptions())
-            rejected += reading.rejects.height
-            parts.append(reading.jobs.drop("source", "flags").rows())
-        found.append(parts[0] == parts[1])
-    large = "sample-sacct-running-output-large.txt"
-    steps = read_file(folder / large, large, ReadOptions()).events
-    kept = steps.select(pl.col("kind").n_unique()).item()
-    assert (found, rejected, kept) == ([True] * 3, 0, 1)
+def public(name: str) -> Reading:
+    """Return the reading of a public table of sacct."""
+    path = Path(FOLDER or ".") / "sacct" / f"sample-sacct-{name}.txt"
+    return read_file(path, path.name, ReadOptions())
+
+
+public_data = pytest.mark.skipif(FOLDER is None, reason="PACELINE_DATA is not set: not run")
+
+
+@public_data
+@pytest.mark.parametrize("name", ["fake-line-break", "one-multiline", "multiple-multiline"])
+def test_public_tables(name: str) -> None:
+    """Rows that a free text tore are read as their joined copies, and nothing is left over."""
+    torn, joined = public(name), public(f"{name}-expected")
+    columns = [one for one in JOBS.names() if one not in ("source", "flags")]
+    assert (torn.jobs.select(columns).rows(), torn.rejects.height, joined.rejects.height) == (
+        joined.jobs.select(columns).rows(),
+        0,
+        0,
+    )
+
+
+@public_data
+def test_public_table_over_midnight() -> None:
+    """The table over midnight holds 306 jobs, however many steps end after them."""
+    whole = public("output-midnight-edge-case")
+    small, cleaned = (public(f"output-midnight-edge-case-small{end}") for end in ("", "-expected"))
+    assert (
+        (whole.jobs.height, whole.jobs["run"].n_unique(), whole.rejects.height),
+        small.jobs.select("run", "state", "reason").rows(),
+    ) == ((306, 306, 0), cleaned.jobs.select("run", "state", "reason").rows())
+
+
+@public_data
+@pytest.mark.parametrize(
+    ("name", "jobs", "lines", "rejected"),
+    [
+        pytest.param("output", 0, 69, 0, id="steps alone"),
+        pytest.param("running-output", 0, 11, 0, id="steps that run"),
+        pytest.param("running-output-large", 0, 5041, 0, id="many of the same"),
+        pytest.param("output-invalid-utf8", 2, 12, 0, id="bytes that are no text"),
+        pytest.param("output-with-invalid-lines", 0, 1, 1, id="a line without its begin"),
+    ],
+)
+def test_public_lines(name: str, jobs: int, lines: int, rejected: int) -> None:
+    """Every line of the public tables is a row, a part of one, or a reject."""
+    reading = public(name)
+    assert (reading.jobs.height, reading.lines_used, reading.rejects.height) == (
+        jobs,
+        lines,
+        rejected,
+    )

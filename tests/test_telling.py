@@ -22,7 +22,10 @@ def step(source: str, run: str | None = None) -> dict[str, Any]:
 
 
 def named(
-    jobs: list[dict[str, Any]], steps: list[dict[str, Any]], events: list[dict[str, Any]], **at: str
+    jobs: list[dict[str, Any]],
+    steps: list[dict[str, Any]],
+    events: list[dict[str, Any]],
+    at: dict[str, str],
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the runs of jobs, steps and events, of sources at `folder/stem` below one root."""
     origins = {
@@ -112,7 +115,7 @@ def test_names(
     expected: tuple[list[str], list[str], list[str]],
 ) -> None:
     """Rows of one job and one training have one name."""
-    assert named(*rows, **places) == expected
+    assert named(*rows, places) == expected
 
 
 def test_attempts_by_time() -> None:
