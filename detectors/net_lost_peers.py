@@ -5,10 +5,11 @@ peer's doing, and a refused one a peer that never listened or is dead: both say 
 Whoever lost a peer goes away itself, so the first is the one that is named and names nobody.
 """
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import polars as pl
 
+from collectors.texts.event_labels import label_value
 from detectors.addresses import known_addresses, with_hosts
 from detectors.faults import is_complaint_of_waiting, is_hard_fault, is_outside_cause
 from detectors.network_words import MAX_QUOTED, MAX_VICTIMS
@@ -16,6 +17,9 @@ from detectors.quotes import quoted
 from detectors.verdicts import Subject, Verdict
 
 _LOST: Final = ("peer_closed", "connect", "recv", "send")
+
+_NO_ROUTE: Final = ("No route to host", "Connection timed out", "Network is unreachable")
+"""Errors of a wrong interface, a firewall, or a host that is down."""
 
 _NETWORK: Final = ("net_error", "link_down", "nic_fault", "net_recovery")
 """What explains lost peers better."""
@@ -28,7 +32,8 @@ def find_lost_peers(events: pl.DataFrame) -> list[Verdict]:
         events: `EVENTS` of one run.
 
     Returns:
-        A crash of the one host that several name and that names nobody; unknown where one alone
+        A crash of the one host that several name and that names nobody, or a fault of the way to
+        it; unknown where one alone
         names it, or several are named so. Nothing where a process ended its communicators in
         order: it left when it was done.
     """
@@ -55,6 +60,7 @@ def _edges(events: pl.DataFrame) -> pl.DataFrame:
     named = with_hosts(lost.lazy().drop_nulls(["host", "peer"]), "peer", addresses)
     return (
         named.with_columns(peer=pl.when(short.is_in(hosts.implode())).then(short).otherwise("peer"))
+        .with_columns(error=label_value("error"))
         .filter(pl.col("peer").is_in(hosts.implode()), pl.col("peer") != pl.col("host"))
         .sort("host", "peer", "time", "source", "position", nulls_last=True)
         .unique(["host", "peer"], keep="first", maintain_order=True)
@@ -62,17 +68,26 @@ def _edges(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _cause(rows: list[dict[str, Any]]) -> str:
+    """Return why a host was lost: it closed, it refuses all, or nothing gets there."""
+    if any(row["code"] != "connect" for row in rows):
+        return "peer_closed"
+    lost = all(row["error"] in _NO_ROUTE for row in rows)
+    return "no_route" if lost else "not_listening"
+
+
 def _verdict(first: list[str], rows: list[dict[str, Any]], naming: list[str]) -> Verdict:
-    refused = all(row["code"] == "connect" for row in rows)
+    cause = _cause(rows)
     sure = len(first) == 1 and len(rows) > 1
+    kind: Literal["link_fault", "crash"] = "link_fault" if cause == "no_route" else "crash"
     times = [row["time"] for row in rows if row["time"]]
     return Verdict(
-        kind="crash" if sure else "unknown",
+        kind=kind if sure else "unknown",
         level="host" if sure else "job",
         subject=Subject(host=first[0]) if sure else Subject(),
         onset=min(times, default=None),
         detected=min(times, default=None),
-        cause="not_listening" if refused else "peer_closed",
+        cause=cause,
         confidence="medium" if sure else "low",
         evidence=tuple(quoted(row) for row in rows[:MAX_QUOTED]),
         victims=tuple(naming)[:MAX_VICTIMS],

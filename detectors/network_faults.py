@@ -17,6 +17,7 @@ from detectors.faults import is_hard_fault
 from detectors.net_edges import FLUSHED, net_edges
 from detectors.net_lost_peers import find_lost_peers
 from detectors.net_settings import find_odd_settings
+from detectors.net_starts import find_late_starts
 from detectors.net_verdicts import edge_verdicts, local_verdicts
 from detectors.net_visitors import find_visitors
 from detectors.network_words import (
@@ -63,8 +64,8 @@ def find_network_faults(
         `VERDICTS` of kind link_fault on the NIC or host whose port or device failed, on the host
         that several others could not reach, or on the link where one pair alone complains;
         of kind config_drift on hosts set up unlike the others, and on strangers at the bootstrap's
-        ports; crash of a host that several lost; unknown where only consequences were logged.
-        Events that are no fault give no row. Partition key: run.
+        ports; crash of a host that several lost; slow who came last to the start; unknown where
+        only consequences were logged. Events that are no fault give no row. Partition key: run.
 
     Raises:
         SchemaError: A frame lacks a column.
@@ -100,8 +101,8 @@ def _judged(events: pl.DataFrame, params: NetworkFaultParams) -> list[Verdict]:
     ]
     if not found and not ruled_out:
         found = flush_verdict(edges)
-    strangers = [*find_odd_settings(events), *find_visitors(events)]
-    return [*found, *find_lost_peers(events), *strangers]
+    told = [*find_odd_settings(events), *find_visitors(events), *find_late_starts(events)]
+    return [*found, *find_lost_peers(events), *told]
 
 
 def _crashed(events: pl.DataFrame) -> set[str]:

@@ -405,7 +405,7 @@ def test_watchdogs_stuck_outside_of_collectives(
     stalls: list[str], expected: tuple[str, str | None, str, str]
 ) -> None:
     """Watchdogs that stand still before any collective wait for something else: for storage."""
-    events = [
+    events: list[dict[str, Any]] = [
         {"kind": "heartbeat_stuck", "rank": 0, "time": START},
         *({"kind": "storage_stall", "host": host, "message": "slow reply"} for host in stalls),
     ]

@@ -618,6 +618,14 @@ def test_what_a_process_repeats_is_one_event() -> None:
     ]
 
 
+def test_a_record_of_the_greatest_length_is_cut() -> None:
+    """Through 2.28 a record ends after 1023 bytes: a list of devices is not whole."""
+    start = f"{INFO} NET/IB : Using [0]mlx5_0:1/IB "
+    text = start + "[1]mlx5_1:1/IB " * 90
+    assert events(text[:1023], "kind") == [("torn",)]
+    assert events(text[:1000], "kind") == [("net_devices",)]
+
+
 def test_the_first_line_before_the_name() -> None:
     """Before 2.4 lines do not name NCCL, and a bar without newline may stand before a record."""
     text = (

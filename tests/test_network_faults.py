@@ -478,6 +478,15 @@ def lost(host: str, peer: str, code: str = "peer_closed", **more: Any) -> dict[s
             id="who lost a peer went away after it",
         ),
         pytest.param(
+            [
+                lost("a1", "c1", "connect", attributes=labels(error="No route to host")),
+                lost("b1", "c1", "connect", attributes=labels(error="Connection timed out")),
+                *alive("c1"),
+            ],
+            [("link_fault", "host", "host=c1", "no_route", "medium")],
+            id="a host to which nothing gets",
+        ),
+        pytest.param(
             [lost("a1", "c1"), *alive("c1")],
             [("unknown", "job", "", "peer_closed", "low")],
             id="one host alone names it",
@@ -505,6 +514,49 @@ def test_lost_peers(
     events: list[dict[str, Any]], expected: list[tuple[str, str, str, str, str]]
 ) -> None:
     """Whoever is lost and lost nobody went away first."""
+    assert told(judge(events)) == expected
+
+
+def starts(*seconds: float, world: int = 4, first: int = 0) -> list[dict[str, Any]]:
+    """How long the bootstrap of each rank took, each on its own host."""
+    return [
+        {
+            "kind": "init_timing",
+            "host": f"a{rank}",
+            "attributes": labels(
+                comm_rank=str(rank), world=str(world), bootstrap_seconds=str(value)
+            ),
+        }
+        for rank, value in enumerate(seconds, first)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param(
+            starts(60, 61, 0.2, 60),
+            [("slow", "host", "host=a2", "late_start", "medium")],
+            id="one that waited for nobody",
+        ),
+        pytest.param(starts(60, 61, 59, 60), [], id="all came together"),
+        pytest.param(starts(6, 6, 0.2, 6), [], id="a wait that is no loss"),
+        pytest.param(starts(60, 0.2, 60), [], id="too few to say who is usual"),
+        pytest.param(starts(60, 0.2, 0.1, 60, 60), [], id="two came last"),
+        pytest.param(
+            starts(60, 0.2, 60, 60) + starts(60, 60, 0.2, 60), [], id="two groups of one size"
+        ),
+        pytest.param(
+            [one | {"host": None} for one in starts(60, 61, 0.2, 60)],
+            [("slow", "job", "", "late_start", "medium")],
+            id="on a host that nobody names",
+        ),
+    ],
+)
+def test_late_starts(
+    events: list[dict[str, Any]], expected: list[tuple[str, str, str, str, str]]
+) -> None:
+    """Who came last to a start is the one that did not wait."""
     assert told(judge(events)) == expected
 
 

@@ -45,6 +45,9 @@ _LOCATED: Final = r"^(?:\[Rank |[A-Za-z0-9_./-]+:\d+ \()"
 
 _STAMP_ALONE: Final = r"^[\[(<]?[0-9][0-9/.:, T+_-]*(?:[A-Z]{1,4})?[\])>]?\s*$"
 
+CUT_BYTES: Final = (1022, 1023)
+"""Through 2.28 a longer record ends here; a blank at its end is off."""
+
 _KEPT: Final = ("line", "position", "time", "host", "rank", "task", "is_torn")
 
 
@@ -61,6 +64,8 @@ def read_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         `pid`, `thread`, `cuda_device`, `level` and `text`, the bare message. Only a version's line
         may have no printer.
     """
+    is_cut = pl.col("text").str.len_bytes().is_between(*CUT_BYTES)
+    lines = lines.with_columns(pl.col("is_torn") | is_cut)
     named = lines.filter(pl.col("text").str.contains(_NAME, literal=True))
     halves = named["text"].str.splitn(_NAME, 2).struct.unnest()
     split = named.select(_KEPT).hstack(halves)
