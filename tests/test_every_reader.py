@@ -129,6 +129,43 @@ SEEDS: dict[str, str] = {
         "NODELIST|STATE|REASON|TIMESTAMP\nhx8-001|idle|none|Unknown\n"
         "hx8-002|drained*|NHC: gpu xid 79|2026-01-05T04:03:02\n"
     ),
+    "torchtitan spans": (
+        '{"global_rank":3,"host_name":"hx8-017","step":1,"time_us":1796007968250000,'
+        '"log_type":"event","log_type_name":"forward_backward_start"}\n'
+        '{"global_rank":3,"host_name":"hx8-017","step":1,"time_us":1796007972250000,'
+        '"log_type":"event","log_type_name":"forward_backward_end","value":4000}\n'
+        '{"global_rank":3,"host_name":"hx8-017","step":2,"time_us":1796007973250000,'
+        '"log_type":"event","log_type_name":"forward_backward_start"}\n'
+    ),
+    "dlrover events": (
+        '[2031-02-03T04:05:00.1] [77] [a1] [TRAINER] [#step] [BEGIN] {"global_step": 40}\n'
+        "[2031-02-03T04:05:04.1] [77] [a1] [TRAINER] [#step] [END] {}\n"
+        '[2031-02-03T04:05:05.1] [77] [a2] [TRAINER] [#step] [BEGIN] {"global_step": 41}\n'
+    ),
+    "trainer state": (
+        '{"global_step": 20, "log_history": [\n  {"loss": 1.5, "step": 10},\n'
+        '  {"eval_loss": 1.1, "step": 20}\n], "max_steps": 100}\n'
+    ),
+    "loss table": "epoch,step,train_loss,val_loss\n0,49,2.5,\n0,99,,2.1\n",
+    "nccl inspector": (
+        '{"header":{"id":"0xaa","rank":5,"n_ranks":32,"nnodes":4},"metadata":{"hostname":"hx8-017",'
+        '"dump_timestamp_us":1767585782000000},"coll_perf":{"coll":"AllReduce","coll_sn":7,'
+        '"coll_msg_size_bytes":1048576,"coll_exec_time_us":90,"coll_timing_source":"kernel_gpu"}}\n'
+        '{"coll_perf":{"coll":"AllReduce","coll_sn":8,"coll_exec_time_us":91}}\n'
+    ),
+    "ras document": (
+        '{"communicators_count":1,"communicators":[{"hash":"0xaa","size":2,"ranks":[{"rank":0,'
+        '"host":"10.77.3.5","collective_counts":{"AllReduce":9}}],"missing_ranks":[]}]}\n'
+    ),
+    "nccl-tests document": (
+        '{"args":["all_reduce_perf"],"env":["A=b"],"nccl_version":22809,"results":[{"size":8,'
+        '"out_of_place":{"time":61.2,"bus_bw":29.98,"nwrong":0}}]}\n'
+    ),
+    "profiler trace": (
+        '[\n{"name":"AllReduce","cat":"COLL","ph":"b","id":12,"pid":4412,"ts":101.5,'
+        '"args":{"SeqNum":9,"CommHash":13927450921133400117,"Rank":3}},\n'
+        '{"name":"AllReduce","cat":"COLL","ph":"e","id":12,"pid":4412,"ts":109.5},\n{}]\n'
+    ),
     "link monitor": (
         "[2026-01-05T04:11:07.123456] 4: eth4: <BROADCAST,MULTICAST,UP> mtu 9000 state DOWN \n"
         "    link/ether b8:3f:d2:03:0a:00 brd ff:ff:ff:ff:ff:ff\n"
@@ -139,6 +176,18 @@ SEEDS: dict[str, str] = {
         "Mar  9 04:11:09 leaf-r3-02 Ebra: %LINEPROTO-5-UPDOWN: Line protocol on Interface "
         "Ethernet12/1 (to gpu-r3-n07), changed state to up\n"
         "something else\n"
+        "hx8-017:4412:4680 [3] NCCL INFO Channel 00/0 : 3[3] -> 11[3] [send] via NET/IB/3/GDRDMA\n"
+        "hx8-017:4412:4680 [3] NCCL INFO comm 0x55 rank 3 nranks 16 cudaDev 3 busId 9b000 commId "
+        "0x7e - Init START\n"
+        "hx8-017:4412:4680 [3] NCCL INFO AllReduce: opCount 1f sendbuff 0x1 recvbuff 0x2 count 5 "
+        "datatype 7 op 0 root 0 comm 0x55 [nranks=16] stream 0x3\n"
+        "[2025-11-04 02:10:58] hx8-017:4412:4680 [3] net_ib.cc:1 NCCL WARN NET/IB: Got completion "
+        "from peer 10.77.3.21<48122> with status=12 opcode=0 len=0 vendor err 129 (Send) hca m\n"
+        "comm op: all_reduce | time (ms): 3.1 | msg size: 256.0 MB | algbw (Gbps): 692.80 | busbw "
+        "(Gbps): 1212.4\n"
+        "[rank3]:[E1104 02:11:07.418220913 ProcessGroupNCCL.cpp:632] [PG ID 0 PG GUID 0 Rank 3] "
+        "\n\t - [3] Timeout at collective: ALLREDUCE, #311\n"
+        "\t   - [0, 1, 2] joined but didn't finish collective #311 (count from 1)\n"
     ),
 }
 
@@ -157,10 +206,14 @@ FILES = {
 
 IN_DOCUMENTS = {
     "prometheus answer",
+    "trainer state",
     "port document",
     "gnmic document",
     "kubernetes document",
     "network document",
+    "nccl inspector",
+    "nccl-tests document",
+    "ras document",
     "resiliency document",
     "slurm document",
     "ufm stream",

@@ -36,9 +36,13 @@ def named(reading: Reading) -> Reading:
     return replace(reading, **frames)
 
 
+def silent(_name: str, _done: int, _all: int) -> None:
+    """Say nothing of the progress."""
+
+
 def verdicts(reading: Reading) -> list[Verdict]:
     """What all detectors say of a reading."""
-    return find_all(named(reading), DetectorParams(), lambda *_: None)
+    return find_all(named(reading), DetectorParams(), silent)
 
 
 def titan(seconds: float, step: int, tps: float) -> str:
@@ -173,7 +177,7 @@ def wedged(dialect: str) -> str:
 def test_heartbeats_are_no_progress(read_texts: Read, dialect: str) -> None:
     """A job that beats and makes no step hangs since its last step; its GPUs are lost since."""
     reading = named(read_texts({"x.log": wedged(dialect)}))
-    analysis = analyze(reading, AnalysisParams(), lambda *_: None)
+    analysis = analyze(reading, AnalysisParams(), silent)
     (found,), (incident,) = analysis.verdicts, analysis.incidents
     radius: Any = incident_json(incident)["blast_radius"]
     assert (found.kind, found.onset, found.detected, radius["gpu_hours_lost"]) == (

@@ -17,12 +17,12 @@ from collectors.training.record_blocks import NUMBER, named, read_blocks
 COMPOSER_HINT: Final = r"\[(?:batch|ba)=\d|^\s+Train \S+: |\[Eval batch=|^\s+Eval \S+: "
 
 _HEADER: Final = (
-    r"(?:^|\s)(?:\[epoch=\d+(?:/\d+)?\])?\[(?:batch|ba)=(\d+)(?:/\d+)?\](?:\[[^\]]*\])*:\s*$"
+    r"(?:^|\s)(?:\[epoch=[0-9/]+\])?\[(?:batch|ba)=([0-9]+)(?:/[0-9]+)?\](?:\[[^\]]*\])*:\s*$"
 )
 
-_VALUE: Final = rf"^\s+Train ([\w/.+-]+): +{NUMBER}\s*$"
+_VALUE: Final = rf"^\s+Train ([A-Za-z0-9_/.+-]+): +{NUMBER}\s*$"
 
-_ANY_VALUE: Final = r"^\s+Train [\w/.+-]+: "
+_ANY_VALUE: Final = r"^\s+Train [A-Za-z0-9_/.+-]+: "
 
 _METRIC: Final = rf"^\s*\[metric\]\[(?:batch|ba)=(?P<step>\d+)\]: (?P<name>\S+): {NUMBER}"
 

@@ -15,15 +15,15 @@ from collectors.training.own_times import with_own_times
 from collectors.training.progress_bars import bar_columns, bar_paces
 
 LIGHTNING_HINT: Final = (
-    r"Epoch \d+:\s+(?:\d+%\||:? ?\d+it )|(?:Validation|Sanity Checking|Testing)\b[^|]*\d+%\|"
+    r"Epoch \d+:[\s:]*(?:\d+%\||\d+it \[)|(?:Validation|Sanity Checking|Testing)\b[^|]*\d+%\|"
 )
 
-_BAR: Final = r"\bEpoch (\d+):\s+(?:\d+%\||:? ?\d+it \[)"
+_BAR: Final = r"\bEpoch (\d+):[\s:]*(?:\d+%\||\d+it \[)"
 
 _OTHER: Final = r"^\s*(?:Validation|Sanity Checking|Testing)\b[^|]*\d+%\|"
 """A bar of another loop than training."""
 
-_NUMBER: Final = r"(-?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
+_NUMBER: Final = r"([-+0-9.eEnNaAiIfF]+)"
 
 _LOSS: Final = rf"[ ,\[](?:reduced_)?(?:train[_/])?loss(?:_step)?={_NUMBER}"
 

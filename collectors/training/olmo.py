@@ -17,7 +17,7 @@ from collectors.training.record_blocks import NUMBER, named, read_blocks
 
 OLMO_HINT: Final = r"\[step=[\d,]+/"
 
-_HEADER: Final = r"\[step=([\d,]+)/[\d,?]+(?:,[^\]]*)?\]:?\s*$"
+_HEADER: Final = r"\[step=([0-9,]+)/[0-9,?]+(?:,[^\]]*)?\]:?\s*$"
 
 _VALUE: Final = rf"^\s+(\S[^=]*?)={NUMBER}\s*$"
 

@@ -17,6 +17,11 @@ MAX_APART_SECONDS: Final = 900.0
 """Two stamps of one line are further apart only when one is in another zone: the least is 15 min,
 less what a pipe may hold a line back."""
 
+_STAMP_CHARACTERS: Final = 80
+"""A line's own stamp stands at its beginning: dates further on are what it speaks of."""
+
+_SHORT_START: Final = r"^[IWEF][0-9]{4} "
+
 _SHORT_STAMP: Final = (
     r"^[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d)\.(?P<fraction>\d+) "
 )
@@ -34,13 +39,13 @@ def with_own_times(hits: pl.DataFrame, lines: pl.DataFrame, options: ReadOptions
         The hits with `end_time` (UTC; null without a stamp or its year) and `tick_seconds`, a clock
         that runs without a year too: only differences of it count.
     """
-    own = iso_time(pl.col("text"), options.time_zone)
+    own = iso_time(pl.col("text").str.head(_STAMP_CHARACTERS), options.time_zone)
     apart = (own - pl.col("time")).dt.total_microseconds().abs() >= MAX_APART_SECONDS * 1e6
     full = pl.when(apart).then("time").otherwise(pl.coalesce(own, "time"))
-    stamps = hits.select(pl.col("text").str.extract_groups(_SHORT_STAMP)).unnest("text")
-    if stamps["clock"].null_count() == stamps.height:
+    if not hits["text"].str.contains(_SHORT_START).any():
         timed = hits.with_columns(end_time=full)
         return timed.with_columns(tick_seconds=_seconds(pl.col("end_time")))
+    stamps = hits.select(pl.col("text").str.extract_groups(_SHORT_STAMP)).unnest("text")
     year = year_of(lines, options)
     any_year = short_time(options.time_zone, year or 2000)
     return (

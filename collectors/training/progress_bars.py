@@ -12,18 +12,18 @@ import polars as pl
 BAR: Final = r"\| *[\d.]+[kMG]?/[\d.?]+[kMG]? \[[\d:]+<|\d+it \[[\d:]+, "
 """A bar, wherever it stands in a line."""
 
-_COUNT: Final = r"\b(\d+)/(\d+) \[(?:(\d+):)?(\d+):(\d\d)<"
+_COUNT: Final = r"([0-9]+)(?:/([0-9]+)|it) \[(?:([0-9]+):)?([0-9]+):([0-9][0-9])[<,]"
 
 
 def bar_columns() -> dict[str, pl.Expr]:
     """Return `bar_step`, `bar_total` and `bar_seconds` of a text; null where it has no bar.
 
+    The total is null where the bar does not know it either.
     Of several bars in one text the last counts: those before it were drawn over.
     """
-    last = pl.col("text").str.replace(rf"^.*({_COUNT})", "${1}")
+    last = pl.col("text").str.split("%|").list.last()
     number, total, hours, minutes, seconds = (
-        last.str.extract(f"^{_COUNT}", group).cast(pl.Int64, strict=False)
-        for group in (1, 2, 3, 4, 5)
+        last.str.extract(_COUNT, group).cast(pl.Int64, strict=False) for group in (1, 2, 3, 4, 5)
     )
     return {
         "bar_step": number,

@@ -10,8 +10,8 @@ import polars as pl
 
 from collectors.line_reading import printer
 
-NUMBER: Final = r"(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
-"""A printed value, with thousands' commas, or one of the words for none."""
+NUMBER: Final = r"([-+0-9.,eEnNaAiIfF]+)"
+"""What may be a printed number, or one of the words for none: cheap to find, judged when cast."""
 
 
 def read_blocks(lines: pl.DataFrame, header: str, value: str) -> pl.DataFrame:

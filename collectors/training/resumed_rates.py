@@ -19,11 +19,12 @@ _RESUMED: Final = (
     r"(?:\S*checkpoint-)?|skip to (?:the )?(?:saved )?global_step:? )(\d+)\b"
 )
 
-_NUMBER: Final = r"'?(-?[\d.]+(?:[eE][-+]?\d+)?)"
+_NUMBER: Final = r"'?([-+0-9.,eEnNaAiIfF]+)"
 
 
 def _field(name: str) -> pl.Expr:
-    return pl.col("text").str.extract(rf"'{name}': {_NUMBER}").cast(pl.Float64, strict=False)
+    text = pl.col("text").str.extract(rf"'{name}': {_NUMBER}")
+    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
 
 
 def _bars_begin() -> pl.Expr:

@@ -40,6 +40,13 @@ TEXTS: Final = {
     ),
     "message": ("message", "msg", "reason", "error"),
     "elapsed": ("elapsed_time",),
+    "wall": ("wall",),
+    "step_rate": (
+        "steps_per_second",
+        "steps_per_sec",
+        "iterations_per_second",
+        "throughput/batches_per_sec",
+    ),
 }
 """Our text column: the keys that mean it; the first that an object has is taken."""
 
@@ -148,9 +155,22 @@ _DURATIONS: Final = {
 
 _SUFFIXES: Final = (("_s", 1.0), ("_sec", 1.0), ("_seconds", 1.0), ("_ms", 1e-3), ("_us", 1e-6))
 
+_MORE_KEYS: Final = {
+    "step_seconds": (
+        ("time_s", 1.0),
+        ("time_sec", 1.0),
+        ("time_seconds", 1.0),
+        ("seconds_per_step", 1.0),
+        ("s_per_step", 1.0),
+        ("ms_per_step", 1e-3),
+    ),
+}
+"""Keys that no stem and suffix make; `time_ms` is a clock."""
+
 DURATIONS: Final = {
     column: tuple((f"{stem}{suffix}", unit) for suffix, unit in _SUFFIXES for stem in stems)
     + tuple((stem, 1.0) for stem in stems if stem not in {"step", "iteration", "iter"})
+    + _MORE_KEYS.get(column, ())
     for column, stems in _DURATIONS.items()
 }
 """Our duration column: its keys, each with the seconds in its unit; a bare key counts seconds."""
@@ -204,7 +224,8 @@ def normal_fields(objects: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     return frame.with_columns(
         canonical_host(pl.col("host")),
         time=time,
-        elapsed_seconds=elapsed_seconds(pl.col("elapsed")),
+        elapsed_seconds=elapsed_seconds(pl.col("elapsed")).fill_null(_number(pl.col("wall"))),
+        step_seconds=pl.col("step_seconds").fill_null(_inverse(pl.col("step_rate"))),
         clock_seconds=pl.when(epoch_time(clock).is_null()).then(clock),
     )
 
@@ -223,6 +244,12 @@ def _first(keys: Iterable[str], have: set[str]) -> pl.Expr:
 
 def _number(text: pl.Expr) -> pl.Expr:
     return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+
+
+def _inverse(text: pl.Expr) -> pl.Expr:
+    """Return the seconds of a step from a rate of steps; null for one that is not positive."""
+    rate = _number(text)
+    return pl.when(rate.is_finite() & (rate > 0)).then(1 / rate)
 
 
 def _count(text: pl.Expr) -> pl.Expr:

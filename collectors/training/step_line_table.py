@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-NUMBER: Final = r"(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf)"
-"""A printed number, with thousands' commas, or one of the words for none."""
+NUMBER: Final = r"([-+0-9.,eEnNaAiIfF]+)"
+"""What may be a printed number, or one of the words for none: cheap to find, judged when cast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,8 @@ class StepLine:
 
     Attributes:
         literal: Text without which no line is one: the cheap first look.
-        pattern: What makes it one; its only group is the step.
+        pattern: What makes it one.
+        step: Pattern whose only group is the step.
         fields: Patterns by our column, one group each: `loss`, `grad_norm`, `tokens` (of a step),
             `seconds` and `milliseconds` (of a step), `total_milliseconds` (since the start),
             `rate` (tokens a second of one device), `teraflops` (a second, of one device),
@@ -30,6 +31,7 @@ class StepLine:
 
     literal: str
     pattern: str
+    step: str
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
     time_kind: str = "single_step"
     is_per_rank: bool = False
@@ -38,13 +40,14 @@ class StepLine:
 STEP_LINES: Final = (
     StepLine(
         literal="  loss: ",
-        pattern=r"(?:^|[^a-z ]) *step: +([\d,]+)  +loss: ",
+        pattern=r"(?:^|[^a-z ]) *step: +[0-9,]+  +loss: ",
+        step=r"step: +([0-9,]+)",
         fields={
             "loss": rf"  loss: +{NUMBER}",
             "grad_norm": rf"  grad_norm: +{NUMBER}",
             "rate": rf"  (?:tps|wps): +{NUMBER}",
             "memory_gibibytes": rf"  memory: +{NUMBER}GiB",
-            "memory_percent": rf"  memory: +[\d.]+GiB\({NUMBER}%\)",
+            "memory_percent": rf"  memory: +[0-9.]+GiB\({NUMBER}%\)",
             "teraflops": rf"  tflops: +{NUMBER}",
             "flops_percent": rf"  mfu: +{NUMBER}%",
         },
@@ -52,12 +55,14 @@ STEP_LINES: Final = (
     ),
     StepLine(
         literal=": loss ",
-        pattern=r"^\s*iter (\d+): loss ",
+        pattern=r"^\s*iter [0-9]+: loss ",
+        step=r"iter ([0-9]+)",
         fields={"loss": rf": loss {NUMBER}", "milliseconds": rf", time {NUMBER}ms"},
     ),
     StepLine(
         literal="train_time:",
-        pattern=r"^\s*step:(\d+)/\d+ train_(?:loss|time):",
+        pattern=r"^\s*step:[0-9]+/[0-9]+ train_(?:loss|time):",
+        step=r"step:([0-9]+)",
         fields={
             "loss": rf" train_loss:{NUMBER}",
             "total_milliseconds": rf" train_time:{NUMBER}ms",
@@ -66,12 +71,14 @@ STEP_LINES: Final = (
     ),
     StepLine(
         literal=" trl:",
-        pattern=r"^\s*s:(\d+) trl:",
+        pattern=r"^\s*s:[0-9]+ trl:",
+        step=r"s:([0-9]+)",
         fields={"loss": rf" trl:{NUMBER}", "grad_norm": rf" norm:{NUMBER}"},
     ),
     StepLine(
         literal=" tok/s",
-        pattern=r"^\s*step +(\d+)/\d+ \| loss ",
+        pattern=r"^\s*step +[0-9]+/[0-9]+ \| loss ",
+        step=r"step +([0-9]+)",
         fields={
             "loss": rf"\| loss +{NUMBER}",
             "grad_norm": rf"\| norm +{NUMBER}",
@@ -80,7 +87,8 @@ STEP_LINES: Final = (
     ),
     StepLine(
         literal="completed step: ",
-        pattern=r"completed step: (\d+)",
+        pattern=r"completed step: [0-9]",
+        step=r"completed step: ([0-9]+)",
         fields={
             "loss": rf"\bloss: {NUMBER}",
             "grad_norm": rf"\bgrad_norm: {NUMBER}",
@@ -91,11 +99,13 @@ STEP_LINES: Final = (
     ),
     StepLine(
         literal="completed profiler ",
-        pattern=r"completed profiler (?:de)?activation(?:/deactivation)? step: (\d+)",
+        pattern=r"completed profiler (?:de)?activation(?:/deactivation)? step: [0-9]",
+        step=r"activation step: ([0-9]+)",
     ),
     StepLine(
         literal="data_time: ",
-        pattern=r"\bEpoch \d+ +Step +(\d+)/\d+",
+        pattern=r"Epoch [0-9]+ +Step +[0-9]+/[0-9]+",
+        step=r"Step +([0-9]+)/",
         fields={
             "loss": rf"\b(?:reduced_)?(?:llm_|total_)?loss: +{NUMBER}",
             "grad_norm": rf"\bgrad_norm: +{NUMBER}",
@@ -113,3 +123,18 @@ STEP_LINE_HINT: Final = (
     r"step: +[\d,]+  +loss: |iter \d+: loss |step:\d+/\d+ train_|s:\d+ trl:|\| loss +\S+.* tok/s|"
     r"completed (?:step|profiler)|Step +\d+/\d+ .*data_time: "
 )
+
+_ABSL: Final = r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] "
+
+STEP_LINE_START: Final = (
+    rf"(?:\[titan\] \d{{4}}-\d\d-\d\d |iter \d+: loss |step:\d+/\d+ (?:train|val)_|"
+    rf"{_ABSL}completed step: )"
+)
+"""How such a line begins where processes that share a pipe glued it to another."""
+
+STEP_LINE_MARK: Final = r"\[titan\] |iter \d+: loss |step:\d+/|completed step: "
+
+STEP_LINE_SURE: Final = (
+    rf"^(?:\[titan\] [^ ]+ [^ ]+ - [^ ]+ - INFO - step: |iter \d+: loss |{_ABSL}completed step: )"
+)
+"""Lines that are nobody else's."""

@@ -73,7 +73,7 @@ def _rows_of(lines: pl.DataFrame, kind: StepLine, options: ReadOptions) -> pl.Da
     if hits.is_empty():
         return None
     fields = {name: _number(kind.fields.get(name)) for name in _COLUMNS}
-    found = hits.with_columns(step=_number(kind.pattern), **fields)
+    found = hits.with_columns(step=_number(kind.step), **fields)
     return _timed(with_own_times(_laned(found, kind), lines, options), kind)
 
 

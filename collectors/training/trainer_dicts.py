@@ -31,7 +31,7 @@ _MAX_WRAPPED_LINES: Final = 3
 _MIN_TOTAL_SHARE: Final = 0.3
 """Bars of a total that stand before so many of the dicts are those of the training loop."""
 
-_NUMBER: Final = r"'?(-?[\d.,]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
+_NUMBER: Final = r"'?([-+0-9.,eEnNaAiIfF]+)"
 
 _SUMMARY: Final = (
     *("train_runtime", "train_loss"),
@@ -102,7 +102,7 @@ def _bars_of(lines: pl.DataFrame, dicts: pl.DataFrame) -> pl.DataFrame:
     drawn = lines.filter(pl.col("text").str.contains(BAR)).select("line", **bar_columns())
     steps = dicts.filter(pl.col("text").str.contains("'loss': ", literal=True)).select("line")
     before = steps.sort("line").join_asof(
-        drawn.drop_nulls().select("line", "bar_total").sort("line"),
+        drawn.drop_nulls("bar_total").select("line", "bar_total").sort("line"),
         on="line",
         strategy="backward",
         check_sortedness=False,

@@ -18,7 +18,8 @@ from collectors.training.own_times import with_own_times
 
 _FACTS: Final = (
     r"^\s*(?:Total train batch size|Total optimization steps|Num Epochs|Num examples|"
-    r"Instantaneous batch size|Gradient Accumulation steps|Number of trainable parameters)\b"
+    r"Instantaneous batch size|Batch size|Gradient Accumulation steps|"
+    r"Number of trainable parameters)\b"
 )
 
 _PHRASES: Final = (
@@ -55,8 +56,8 @@ _PHRASES: Final = (
     Phrase(kind="checkpoint", pattern=r"^saving checkpoint to \S+$"),
     Phrase(
         kind="checkpoint_start",
-        pattern=r"(?:Saving model checkpoint to|Saving checkpoint|Saving (?:trainer )?state to)"
-        r"\b ?(?P<code>\S*)",
+        pattern=r"(?:Saving model checkpoint to|Saving checkpoint(?: (?:for|at) step| to)?|"
+        r"Saving (?:trainer )?state to)\b ?(?P<code>\S*)",
     ),
     Phrase(kind="checkpoint_load", pattern=r"\bLoading checkpoint from (?P<code>\S+)"),
     Phrase(
@@ -79,7 +80,7 @@ TRAINER_EVENT_HINT: Final = (
     r"Running (?:Eval|Pred|train)|\[Eval batch=|^\s*Eval |^\s*(?:Validation|Sanity Ch)|"
     r"(?i:starting|running) (?i:eval|valid)|[Cc]heckpoint|Loading model|Resuming |Restor|restore|"
     r"Saving |Training (?:starts|completed)|stopped: |Continuing |(?i:world[ _]?size)|Number of|"
-    r"^\s*(?:Total|Num|Instantaneous|Gradient) |"
+    r"^\s*(?:Total|Num|Instantaneous|Gradient|Batch) |"
     r"Num_devices|\[GC\]|re-looped|(?i:heartbeat)|still alive"
 )
 
@@ -120,6 +121,6 @@ def read_trainer_events(lines: pl.DataFrame, options: ReadOptions) -> LineReadin
 
 def _step_of_path() -> pl.Expr:
     """Return the code; of a path that ends in a step (`checkpoint-500`, `step500`) the step."""
-    code = pl.col("code").str.replace_all(r"(\d),(\d)", "${1}${2}")
+    code = pl.col("code").str.replace_all(r"(\d),(\d)", "${1}${2}").str.replace(r"\.+$", "")
     step = code.str.extract(r"(?:checkpoint[-_]?|step[-_]?|ba)(\d+)\D*$")
     return pl.coalesce(step, code)
