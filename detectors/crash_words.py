@@ -26,7 +26,10 @@ _EXITS: Final[Mapping[str, str]] = {
     "135": "bus_error",
     "-6": "abort",
     "134": "abort",
+    "93": "no_progress",
 }
+"""What exit codes and signals mean. 93 is how nvidia-resiliency-ext stops a job that makes no
+progress (formats of progress streams, section 13.1)."""
 
 _SIGNALS: Final[Mapping[str, str]] = {
     "SIGSEGV": "segfault",

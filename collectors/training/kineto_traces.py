@@ -7,6 +7,8 @@ last and waited least.
 """
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +40,8 @@ _HOST: Final = re.compile(r"^(?P<host>[A-Za-z][\w.-]*?)_\d+\.(?:\d+\.)?pt\.trace
 
 _EPOCH_MICROSECONDS: Final = 1e14
 """Stamps above count from 1970, below from a base."""
+
+MAX_ROWS: Final = 50_000
 
 _TORN: Final = "cut or broken trace: what follows is not read"
 
@@ -85,10 +89,8 @@ def read_kineto_traces(path: Path, source: str, options: ReadOptions) -> Reading
     """
     with path.open("rb") as stream:
         text = TraceText(stream=stream, wanted=_WANTED)
-        rows = [row for one in text.events() if (row := _row(one)) is not None]
-    spans = pl.DataFrame(rows, schema=_ROWS, orient="row").with_columns(
-        time=_time(_BASE.search(text.around))
-    )
+        parts = [_ROWS.to_frame(), *_parts(text)]
+    spans = pl.concat(parts).with_columns(time=_time(_BASE.search(text.around)))
     rank, named = _RANK.search(text.around), _HOST.match(path.name)
     told = {
         "rank": pl.lit(int(rank[1]) if rank else file_rank(path.name), dtype=pl.Int32),
@@ -102,6 +104,13 @@ def read_kineto_traces(path: Path, source: str, options: ReadOptions) -> Reading
         rejects=pl.DataFrame(lost if text.torn else [], schema=dict.fromkeys(lost[0], pl.String)),
     )
     return count_lines(reading, text.event_count)
+
+
+def _parts(text: TraceText) -> Iterator[pl.DataFrame]:
+    """Yield the spans of a trace, many at a time: rows of Python are large."""
+    rows = (row for one in text.events() if (row := _row(one)) is not None)
+    while part := [*islice(rows, MAX_ROWS)]:
+        yield pl.DataFrame(part, schema=_ROWS, orient="row")
 
 
 def _row(event: dict[str, Any]) -> tuple[object, ...] | None:
