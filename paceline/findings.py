@@ -9,6 +9,7 @@ import polars as pl
 from collectors.readings import Reading
 from detectors.attribution import attribute
 from detectors.benchmarks import find_failed_benchmarks
+from detectors.between_steps import BetweenParams, find_between_steps
 from detectors.blind_ports import BlindParams, find_blind_ports
 from detectors.buffers import BufferParams, find_buffer_faults
 from detectors.bus_errors import BusErrorParams, find_bus_errors
@@ -72,6 +73,7 @@ class DetectorParams:
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
     jobs: JobParams = field(default_factory=JobParams)
     short_jobs: ShortJobParams = field(default_factory=ShortJobParams)
+    between: BetweenParams = field(default_factory=BetweenParams)
     devices: DeviceParams = field(default_factory=DeviceParams)
     crashes: CrashParams = field(default_factory=CrashParams)
     network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
@@ -111,6 +113,7 @@ class Views:
     coverage: pl.LazyFrame
     fabric: Fabric
     steps: pl.LazyFrame
+    clean_steps: pl.LazyFrame
     run_jobs: pl.LazyFrame
     roles: pl.LazyFrame
     paces: pl.LazyFrame
@@ -127,6 +130,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs)),
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
+    ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
     ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
@@ -184,6 +188,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         coverage=reading.coverage.lazy(),
         fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
         steps=steps,
+        clean_steps=clean,
         run_jobs=reading.jobs.lazy(),
         roles=roles.lazy(),
         paces=paces.collect().lazy(),

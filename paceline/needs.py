@@ -104,6 +104,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "a slow job that reports by epochs is not seen",
     ),
     Need(
+        "between steps",
+        "step times with stamps",
+        "steps",
+        ("step_seconds", "end_time"),
+        "time that a job loses between its steps is not seen",
+    ),
+    Need(
         "numerical",
         "loss and gradient norm",
         "steps",
