@@ -8,6 +8,7 @@ import polars as pl
 from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
+from collectors.texts.ascii_patterns import ascii_pattern
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,11 @@ def _unclaimed(free: pl.Series, dialect: LineDialect, sure: dict[str, pl.Series]
 
 def _sure(text: pl.Series, dialects: Sequence[LineDialect]) -> dict[str, pl.Series]:
     """Return which lines are surely a dialect's, for those that can tell."""
-    return {one.name: text.str.contains(one.sure) for one in dialects if one.sure is not None}
+    return {
+        one.name: text.str.contains(ascii_pattern(one.sure))
+        for one in dialects
+        if one.sure is not None
+    }
 
 
 def _wanted(
@@ -75,5 +80,6 @@ def _wanted(
     return {
         one.name
         for one in dialects
-        if (one.name in sure and sure[one.name].any()) or doubtful.str.contains(one.hint).any()
+        if (one.name in sure and sure[one.name].any())
+        or doubtful.str.contains(ascii_pattern(one.hint)).any()
     }

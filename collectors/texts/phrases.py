@@ -6,6 +6,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.ascii_patterns import ascii_pattern
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrase:
@@ -51,7 +53,7 @@ def match_phrases(records: pl.DataFrame, phrases: Sequence[Phrase]) -> pl.DataFr
     rest = records.with_columns(**lacking)
     found = [rest.clear()]
     for phrase in _present(rest, phrases):
-        fits = rest["text"].str.contains(phrase.pattern)
+        fits = rest["text"].str.contains(ascii_pattern(phrase.pattern))
         if fits.any():
             found.append(_named(rest.filter(fits), phrase))
             rest = rest.filter(~fits)
@@ -67,13 +69,16 @@ def _present(records: pl.DataFrame, phrases: Sequence[Phrase]) -> Sequence[Phras
         return phrases
     text = pl.col("text")
     seen = records.select(
-        text.str.contains(phrase.pattern).any().alias(str(at)) for at, phrase in enumerate(phrases)
+        text.str.contains(ascii_pattern(phrase.pattern)).any().alias(str(at))
+        for at, phrase in enumerate(phrases)
     ).row(0)
     return [phrase for phrase, is_seen in zip(phrases, seen, strict=True) if is_seen]
 
 
 def _named(hits: pl.DataFrame, phrase: Phrase) -> pl.DataFrame:
-    groups = hits.select(pl.col("text").str.extract_groups(phrase.pattern)).unnest("text")
+    groups = hits.select(pl.col("text").str.extract_groups(ascii_pattern(phrase.pattern))).unnest(
+        "text"
+    )
     given = {name: groups[name] for name in _GROUPS if name in groups.columns}
     code = pl.lit(phrase.code, dtype=pl.String)
     columns = {

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME
+from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.browser_clock import kibana_time
 from collectors.texts.stamps import iso_time
 
@@ -73,7 +74,7 @@ _REPEATED: Final = r" ?\[repeated (\d+)x across cluster\].*$"
 _COLUMN: Final = {"time": "stamp"}
 """Names of groups that are not their column's."""
 
-_ANY: Final = "|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) for one in PREFIXES)
+_ANY: Final = ascii_pattern("|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) for one in PREFIXES))
 """A line without any of them is the usual one, and one look at it is enough."""
 
 _GIVEN: Final = ("stamp", "host", "rank", "local_rank", "task", "kibana")
@@ -148,21 +149,23 @@ def _present(lines: pl.DataFrame) -> list[Prefix]:
     """Return the prefixes that any line has, looked for all at once."""
     text = pl.col("text")
     seen = lines.select(
-        text.str.contains(prefix.pattern).any().alias(str(at)) for at, prefix in enumerate(PREFIXES)
+        text.str.contains(ascii_pattern(prefix.pattern)).any().alias(str(at))
+        for at, prefix in enumerate(PREFIXES)
     ).row(0)
     return [prefix for prefix, is_seen in zip(PREFIXES, seen, strict=True) if is_seen]
 
 
 def _peel(lines: pl.DataFrame, prefix: Prefix, min_lines: float) -> pl.DataFrame:
     """Return the lines without one prefix, if enough of them have it."""
-    fits = lines["text"].str.contains(prefix.pattern)
+    pattern = ascii_pattern(prefix.pattern)
+    fits = lines["text"].str.contains(pattern)
     if not fits.any() or fits.sum() < min_lines:
         return lines
     given, keep = _groups(prefix.pattern)
     found = lines.select(
-        pl.col("text").str.extract(prefix.pattern, at).alias(name) for name, at in given.items()
+        pl.col("text").str.extract(pattern, at).alias(name) for name, at in given.items()
     )
-    rest = pl.when(fits).then(pl.col("text").str.replace(prefix.pattern, keep))
+    rest = pl.when(fits).then(pl.col("text").str.replace(pattern, keep))
     return lines.with_columns(
         *(pl.col(name).fill_null(found[name]) for name in given), text=rest.otherwise("text")
     )

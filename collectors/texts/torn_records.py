@@ -12,6 +12,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.ascii_patterns import ascii_pattern
+
 MAX_KNOWN_HOSTS: Final = 4096
 """Hosts that may be told apart from text glued to their front."""
 
@@ -82,11 +84,12 @@ def _glued(text: pl.Series, starts: Sequence[RecordStart]) -> pl.Series:
     Most lines hold one record or none, and a look at the signs of all kinds at once tells.
     """
     kinds = (_NCCL, *starts)
-    signs = text.str.count_matches("|".join(one.mark for one in kinds))
+    signs = text.str.count_matches(ascii_pattern("|".join(one.mark for one in kinds)))
     some = signs > 0
     if not some.any():
         return some
-    begins = text.str.contains(rf"^\s*(?:{'|'.join(one.pattern for one in kinds)})")
+    begin = "|".join(one.pattern for one in kinds)
+    begins = text.str.contains(ascii_pattern(rf"^\s*(?:{begin})"))
     return signs > begins.cast(pl.UInt32)
 
 
