@@ -5,6 +5,7 @@ from typing import Final
 from collectors.communication.c10_lines import C10_MARK, C10_START
 from collectors.communication.deepspeed_comms import COMMS_HINT, read_deepspeed_comms
 from collectors.communication.desync import read_desync
+from collectors.communication.libfabric import LIBFABRIC_HINT, read_libfabric
 from collectors.communication.nccl import read_nccl
 from collectors.communication.nccl_records import NCCL_HINT
 from collectors.communication.nccl_tests import NCCL_TESTS_HINT, read_nccl_tests
@@ -64,6 +65,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     ),
     LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
     LineDialect(name="score report", hint=SCORE_HINT, read=read_score_reports),
+    LineDialect(name="libfabric", hint=LIBFABRIC_HINT, read=read_libfabric),
     LineDialect(name="deepspeed comms", hint=COMMS_HINT, read=read_deepspeed_comms),
     LineDialect(name="rendezvous", hint=RENDEZVOUS_HINT, read=read_rendezvous),
     LineDialect(name="deepspeed", hint=DEEPSPEED_HINT, read=read_deepspeed),
