@@ -54,7 +54,7 @@ STEPS = [
         "x.log",
         f"{TITAN.format(1)}step: 10  loss:  3.2  grad_no{TITAN.format(2)}step: 20  loss:  3.1  "
         "grad_norm:  1.0  memory: 61.22GiB(77.31%)\n",
-        [(10, None, 3.2, "printed"), (20, None, 3.1, "printed")],
+        [(10, None, 3.2, "printed"), (20, 6.0, 3.1, "printed")],
         id="two processes of torchtitan tear each other's lines",
     ),
     pytest.param(
@@ -240,6 +240,15 @@ STEPS = [
         + DLROVER.format(7, 3, "step", "BEGIN", '{"global_step": 41}'),
         [(40, 4.0, 2.5, "printed")],
         id="DLRover pairs the ends of a step",
+    ),
+    pytest.param(
+        "x.log",
+        "2026-02-03 04:00:00,000 INFO Step 100/900: loss = 3.25, step_time = 12.5s\n"
+        "2026-02-03 04:00:13,000 INFO Step 101/900: loss = nan, lr = 1e-4\n"
+        "2026-02-03 04:00:20,000 INFO Step 101/900: val loss = 3.5\n"
+        "iteration: 103 | train_loss=3.0 | time: 120.0 ms\n",
+        [(100, 12.5, 3.25, "printed"), (101, 13.0, NAN, "printed"), (103, 0.12, 3.0, "printed")],
+        id="a trainer that nobody knows tells step and loss",
     ),
     pytest.param(
         "x.jsonl",

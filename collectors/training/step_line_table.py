@@ -117,12 +117,34 @@ STEP_LINES: Final = (
     ),
 )
 """By trainer: torchtitan, nanoGPT, modded-nanogpt, llm.c (log and console), MaxText (and its lines
-without a time, round profiles), XTuner (one log a rank; the told time comes after the loading)."""
+without a time, round profiles) and XTuner (one log a rank; the told time comes after the
+loading)."""
+
+OTHER_STEP_LINE: Final = StepLine(
+    literal="loss",
+    pattern=r"(?i)(?:^|[^a-z_])(?:global[_ ])?(?:step|iter|iteration)s?[ =:#]*[0-9]+(?:/[0-9]+)?"
+    r"(?:[^0-9].*)?[^a-z0-9](?:train(?:ing)?[_ /]|lm[_ ])?loss[ =:]+-?[0-9ni]",
+    step=r"(?i)(?:^|[^a-z_])(?:global[_ ])?(?:step|iter|iteration)s?[ =:#]*([0-9]+)",
+    fields={
+        "loss": rf"(?i)loss[ =:]+{NUMBER}",
+        "grad_norm": rf"(?i)(?:grad[_ ]?norm|gnorm)[ =:]+{NUMBER}",
+        "seconds": r"(?i)(?:step[_ ]?time|iter[_ ]?time|time/step|[ ,|]dt|[ ,|]time)"
+        r"(?:\(s\))?[ =:]+([0-9.]+(?:[eE][-+]?[0-9]+)?)(?: ?s(?:ec\w*)?\b| ?[,|;)\]]| ?$)",
+        "milliseconds": r"(?i)(?:step[_ ]?time|iter[_ ]?time|time/step|[ ,|]dt|[ ,|]time)"
+        r"(?:\(ms\))?[ =:]+([0-9.]+) ?ms",
+    },
+)
+"""Any line that tells a step and its loss."""
+
+OTHER_LOOPS: Final = r"(?i)(?:^|[^a-z])(?:eval\w*|val|valid\w*|test)(?:[^a-z]|$)"
+"""Words of lines that tell of another loop than training."""
 
 STEP_LINE_HINT: Final = (
     r"step: +[\d,]+  +loss: |iter \d+: loss |step:\d+/\d+ train_|s:\d+ trl:|\| loss +\S+.* tok/s|"
     r"completed (?:step|profiler)|Step +\d+/\d+ .*data_time: "
 )
+
+OTHER_STEP_HINT: Final = r"[Ll](?:oss|OSS)[ =:]+[-0-9ni]"
 
 _ABSL: Final = r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] "
 

@@ -14,7 +14,12 @@ from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
 from collectors.training.rank_samples import read_rank_samples
 from collectors.training.rates import seconds_by_rate
-from collectors.training.step_line_table import STEP_LINES, StepLine
+from collectors.training.step_line_table import (
+    OTHER_LOOPS,
+    OTHER_STEP_LINE,
+    STEP_LINES,
+    StepLine,
+)
 from collectors.training.step_timers import is_timer_wrong, timer_events
 
 _COLUMNS: Final = (
@@ -53,25 +58,51 @@ def read_step_lines(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         code `step_timer`. `loss_state` is `printed`, or `not_owned` for the -1 of a stage that has
         no loss. `SAMPLES` of the memory, tokens and flops of torchtitan's ranks.
     """
-    parts = [rows for kind in STEP_LINES if (rows := _rows_of(lines, kind, options)) is not None]
-    if not parts:
+    found = [(hits, kind) for kind in STEP_LINES if len(hits := _hits_of(lines, kind))]
+    return _reading_of(found, lines, options)
+
+
+def read_other_step_lines(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
+    """Return the steps in the lines of trainers that nobody knows, if they tell step and loss.
+
+    Args:
+        lines: `LINES`.
+        options: The zone and year of stamps that carry none.
+
+    Returns:
+        `STEPS`, as `read_step_lines` has them; without a told time that between the stamps.
+    """
+    hits = _hits_of(lines, OTHER_STEP_LINE)
+    ours = hits.filter(~pl.col("text").str.contains(OTHER_LOOPS))
+    return _reading_of([(ours, OTHER_STEP_LINE)] if len(ours) else [], lines, options)
+
+
+def _reading_of(
+    found: list[tuple[pl.DataFrame, StepLine]], lines: pl.DataFrame, options: ReadOptions
+) -> LineReading:
+    if not found:
         return LineReading()
+    parts = [_rows_of(hits, lines, kind, options) for hits, kind in found]
     rows = pl.concat(parts, how="diagonal").sort("line")
     return LineReading(
         reading=reading_of(
             steps=_steps_of(rows), events=timer_events(rows), samples=read_rank_samples(rows)
         ),
-        claimed=rows["line"].unique(maintain_order=True),
+        claimed=pl.concat([hits["line"] for hits, _ in found]).unique(maintain_order=True),
     )
 
 
-def _rows_of(lines: pl.DataFrame, kind: StepLine, options: ReadOptions) -> pl.DataFrame | None:
-    """Return the lines of one trainer with their fields and times; null if there is none."""
+def _hits_of(lines: pl.DataFrame, kind: StepLine) -> pl.DataFrame:
+    """Return the lines of one trainer."""
     text = pl.col("text")
-    hits = lines.filter(text.str.contains(kind.literal, literal=True))
-    hits = hits.filter(text.str.contains(kind.pattern)) if len(hits) else hits
-    if hits.is_empty():
-        return None
+    near = lines.filter(text.str.contains(kind.literal, literal=True))
+    return near.filter(text.str.contains(kind.pattern)) if len(near) else near
+
+
+def _rows_of(
+    hits: pl.DataFrame, lines: pl.DataFrame, kind: StepLine, options: ReadOptions
+) -> pl.DataFrame:
+    """Return the lines of one trainer with their fields and times."""
     fields = {name: _number(kind.fields.get(name)) for name in _COLUMNS}
     found = hits.with_columns(step=_number(kind.step), **fields)
     return _timed(with_own_times(_laned(found, kind), lines, options), kind)
@@ -123,7 +154,8 @@ def _timed(rows: pl.DataFrame, kind: StepLine) -> pl.DataFrame:
 
 def _steps_of(rows: pl.DataFrame) -> pl.DataFrame:
     told = pl.coalesce("told_seconds", "rate_seconds")
-    seconds = pl.when("is_wrong").then("wall_seconds").otherwise(told)
+    by_clock = pl.col("is_wrong") | (told.is_null() & pl.col("rate").is_null())
+    seconds = pl.when(by_clock).then("wall_seconds").otherwise(told)
     is_owned = (pl.col("loss") != _NOT_OWNED).fill_null(value=True)
     state = pl.when(pl.col("loss").is_not_null()).then(pl.lit("printed"))
     return rows.with_columns(
@@ -131,4 +163,8 @@ def _steps_of(rows: pl.DataFrame) -> pl.DataFrame:
         loss=pl.when(is_owned).then("loss"),
         loss_state=pl.when(is_owned).then(state).otherwise(pl.lit("not_owned")),
         tokens=pl.coalesce("tokens", pl.when(pl.col("rate").is_not_null()).then("work")),
+        time_kind=pl.when(by_clock).then(pl.lit("arrival")).otherwise("time_kind"),
+        interval_steps=pl.when(by_clock)
+        .then(pl.col("gap").fill_null(1.0))
+        .otherwise("interval_steps"),
     ).with_columns(time_kind=pl.when(pl.col("step_seconds").is_not_null()).then("time_kind"))

@@ -37,6 +37,11 @@ _PHRASES: Final = (
     Phrase(kind="evaluation", pattern=r"^\s*Eval (?:metrics/)?\S+: \S+$", code="metric"),
     Phrase(kind="evaluation", pattern=r"^\s*(?:Validation|Sanity Checking)\b[^|]*: +\d+%\|"),
     Phrase(kind="evaluation", pattern=r"(?i)^\s*(?:INFO\S* )?(?:starting|running) (?:eval|valid)"),
+    Phrase(
+        kind="evaluation",
+        pattern=r"(?i)\b(?:step|iter|iteration)s?[ =:#]*(?P<code>\d+)\b.*"
+        r"\b(?:val|valid|validation|eval|test)[ _/]loss\b",
+    ),
     Phrase(kind="checkpoint", pattern=r"Finished saving the checkpoint"),
     Phrase(kind="checkpoint_start", pattern=r"Saving the checkpoint \(or staging"),
     Phrase(kind="checkpoint_load", pattern=r"Finished loading the checkpoint"),
@@ -76,7 +81,8 @@ _PHRASES: Final = (
 """In order: what proves a save comes before what announces one."""
 
 TRAINER_EVENT_HINT: Final = (
-    r"validate step:|, val loss |val_loss:|s:\d+ (?:tel|eval):|^val loss |ompleted eval after|"
+    r"validate step:|(?i:val|eval|validation|test)[ _/]loss\b|"
+    r", val loss |val_loss:|s:\d+ (?:tel|eval):|^val loss |ompleted eval after|"
     r"Running (?:Eval|Pred|train)|\[Eval batch=|^\s*Eval |^\s*(?:Validation|Sanity Ch)|"
     r"(?i:starting|running) (?i:eval|valid)|[Cc]heckpoint|Loading model|Resuming |Restor|restore|"
     r"Saving |Training (?:starts|completed)|stopped: |Continuing |(?i:world[ _]?size)|Number of|"
