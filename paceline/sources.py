@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
+from collectors.communication.communicators import name_communicators
+from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
+from collectors.communication.nccl_places import read_places
 from collectors.dialects import read_file
 from collectors.hosts.replayed_lines import drop_replays
 from collectors.hosts.xid_hints import drop_told_xids
@@ -121,8 +124,23 @@ def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
         reading: What all readers found.
         origins: Where each `source` lies.
     """
-    named = drop_told_xids(drop_replays(resolve_devices(_with_runs(reading, origins))))
-    return replace(named, collectives=name_groups(named.collectives))
+    placed = _placed(_with_runs(reading, origins))
+    named = drop_told_xids(drop_replays(resolve_devices(placed)))
+    fresh = drop_stale_dumps(named.collectives, named.events)
+    said = name_communicators(fresh, named.events)
+    return replace(named, collectives=name_groups(said))
+
+
+def _placed(reading: Reading) -> Reading:
+    """Return a reading with what the lives of communicators tell of where ranks run."""
+    placements, aliases = read_places(reading.events)
+    return replace(
+        reading,
+        placements=pl.concat(
+            [reading.placements, placements.with_columns(pl.col("attempt").fill_null(0))]
+        ),
+        aliases=pl.concat([reading.aliases, aliases]),
+    )
 
 
 def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
