@@ -14,6 +14,7 @@ import polars as pl
 from collectors.texts.event_labels import label_value
 from detectors.addresses import known_addresses, with_hosts
 from detectors.benchmarks import FAILED
+from detectors.launch_counts import COUNTS
 from detectors.quotes import quoted
 from detectors.verdicts import Verdict
 
@@ -44,11 +45,12 @@ def corroborated(verdicts: Sequence[Verdict], events: pl.LazyFrame) -> list[Verd
     silent = _ranks_by_host(events)
     reported = [one for one in verdicts if _is_reported(one)]
     pairs = [
-        (one, [other for other in verdicts if _is_same(one, other, silent)]) for one in reported
+        (one, [other for other in verdicts if _is_same(one, other, silent)] or _sole(one, verdicts))
+        for one in reported
     ]
     joined = [_joined(one, others) for one, others in pairs if others]
     gone = {id(one) for first, others in pairs if others for one in (first, *others)}
-    rest = [one for one in verdicts if id(one) not in gone]
+    rest = _with_counts([one for one in verdicts if id(one) not in gone])
     whole = [_with_launches(one, events) for one in [*rest, *joined]]
     failed = [one for one in whole if one.cause == FAILED]
     told = [one for one in whole if one.cause != FAILED]
@@ -82,15 +84,46 @@ def _is_same(reported: Verdict, other: Verdict, silent: Mapping[str, set[int]]) 
     return theirs.rank in silent.get(mine.host or "", set())
 
 
+def _sole(reported: Verdict, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the only rank that does not come, if only one process of one GPU is silent."""
+    waits = [one for one in verdicts if one.kind in _WAITS and one.level != "job"]
+    others = [one for one in waits if one is not reported]
+    is_one = reported.level == "gpu" and reported.subject.rank is None and len(others) == 1
+    absent = others[:1] if is_one and others[0].subject.host is None else []
+    return [one for one in absent if one.subject.rank is not None]
+
+
+def _with_counts(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the findings; a doubtful count is a support where others accuse the same rank."""
+    doubts = [one for one in verdicts if one.cause == COUNTS]
+    found, used = list[Verdict](), set[int]()
+    for one in verdicts:
+        name = f"rank {one.subject.rank}"
+        mine = [
+            (doubt, listed.removeprefix(name).removeprefix(" on "))
+            for doubt in doubts
+            for listed in doubt.alternatives
+            if one.kind == "hang" and (listed == name or listed.startswith(f"{name} on "))
+        ]
+        used |= {id(doubt) for doubt, _ in mine}
+        seen = [evidence for doubt, _ in mine for evidence in doubt.evidence]
+        hosts = [host for _, host in mine if host]
+        host = one.subject.host or next(iter(hosts), None)
+        subject = replace(one.subject, host=host)
+        found.append(replace(one, subject=subject, evidence=(*one.evidence, *seen)))
+    return [one for one, old in zip(found, verdicts, strict=True) if id(old) not in used]
+
+
 def _joined(reported: Verdict, others: Sequence[Verdict]) -> Verdict:
     """Return one verdict of a report and what other sources say of the same ranks."""
     first = others[0]
     mine = reported.subject
-    base = mine if mine.rank is None else replace(first.subject, host=mine.host, gpu=mine.gpu)
+    is_rank = mine.rank is not None or reported.level == "gpu"
+    base = replace(first.subject, host=mine.host, gpu=mine.gpu) if is_rank else mine
     return replace(
         first,
         kind=reported.kind,
-        level=reported.level,
+        level="rank" if is_rank else reported.level,
         subject=replace(base, run=first.subject.run or mine.run),
         cause=first.cause or reported.cause,
         confidence="high",

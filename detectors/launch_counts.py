@@ -16,6 +16,9 @@ from detectors.verdicts import Confidence, Subject, Verdict
 
 MAX_QUOTED: Final = 3
 
+COUNTS: Final = "launch_counts"
+"""Cause of a finding that names nobody: counts differ, and may be about to agree."""
+
 _SNAPSHOT: Final = ("run", "group", "operation", "snapshot")
 
 _NEEDED: Final = "a second report at least 10 s later: only a difference that stays counts"
@@ -182,13 +185,17 @@ def _upto(row: dict[str, Any]) -> str:
     return f"no {operation}" if row["enqueued"] < 0 else f"{operation} {row['enqueued']}"
 
 
+def _named(who: dict[str, Any]) -> str:
+    """Return a listed rank in words: the job's where that is known."""
+    number = who["group_rank"] if who["rank"] is None else who["rank"]
+    name = f"rank {number} of its communicator" if who["rank"] is None else f"rank {number}"
+    return f"{name} on {who['host']}" if who["host"] else name
+
+
 def _open(rows: Sequence[dict[str, Any]], needed: str) -> Verdict:
     """Return the verdict that names nobody."""
     listed = [who for row in rows for who in row["listed"]]
-    names = [
-        f"rank {who['group_rank']}" + (f" on {who['host']}" if who["host"] else "")
-        for who in listed
-    ]
+    names = [_named(who) for who in listed]
     words = ", ".join(f"{row['ranks']} at {_upto(row)}" for row in rows)
     return Verdict(
         kind="unknown",
@@ -196,7 +203,7 @@ def _open(rows: Sequence[dict[str, Any]], needed: str) -> Verdict:
         subject=Subject(run=rows[0]["run"], group=rows[0]["group"]),
         onset=rows[0]["first"]["time"],
         detected=rows[0]["first"]["time"],
-        cause="launch_counts",
+        cause=COUNTS,
         confidence="low",
         evidence=(quoted(rows[0]["first"], words),),
         alternatives=tuple(names[:MAX_QUOTED]),

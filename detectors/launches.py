@@ -13,6 +13,7 @@ import polars as pl
 from collectors.frames import COLLECTIVES, EVENTS, require
 from detectors.absences import absent_verdicts
 from detectors.addresses import known_addresses, with_hosts
+from detectors.belonging import placed_events
 from detectors.departures import departed_verdicts
 from detectors.launch_counts import gap_verdicts
 from detectors.verdicts import verdict_frame
@@ -35,7 +36,7 @@ class LaunchParams:
 
 
 def find_launch_gaps(
-    collectives: pl.LazyFrame, events: pl.LazyFrame, params: LaunchParams
+    collectives: pl.LazyFrame, events: pl.LazyFrame, roles: pl.LazyFrame, params: LaunchParams
 ) -> pl.DataFrame:
     """Return the ranks that RAS reports accuse.
 
@@ -43,6 +44,7 @@ def find_launch_gaps(
         collectives: `COLLECTIVES`; of state `launched` and `missing`.
         events: `EVENTS` with their runs; addresses tell which hosts the reports mean. What is
             marked as invalid is no evidence.
+        roles: `ROLES`, for the rank of a GPU on a host.
         params: The thresholds.
 
     Returns:
@@ -55,7 +57,7 @@ def find_launch_gaps(
         SchemaError: A frame lacks a column.
     """
     addresses = known_addresses(events.pipe(require, EVENTS))
-    told = with_hosts(events, "host", addresses).collect()
+    told = placed_events(with_hosts(events, "host", addresses), roles).collect()
     rows = with_hosts(
         collectives.pipe(require, COLLECTIVES).filter(pl.col("state") == "launched"),
         "host",

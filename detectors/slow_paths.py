@@ -22,7 +22,10 @@ MAX_QUOTED: Final = 4
 _FEW: Final = 3
 """Hosts for each that is named, at least, where the naming is sure."""
 
-_ALIKE: Final = ("run", "operation", "size", "world", "nodes", "timing", "variant")
+_HOST_NAME: Final = r"[a-z][a-z0-9]*-\d{2,}"
+"""A host's name in the name of a test's file, where the test does not tell its hosts."""
+
+_ALIKE: Final = ("scope", "operation", "size", "world", "nodes", "timing", "variant")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +57,22 @@ def find_slow_paths(transfers: pl.LazyFrame, params: PathParams) -> pl.DataFrame
     Returns:
         `VERDICTS` of kind slow and cause slow_link: at level host for each host whose sets are all
         slow while all others are not, with `slowdown`; at level link or group for one set that no
-        host explains. Partition key: run.
+        host explains. Tests of one kind are compared whatever folder, and so run, they are of.
+        Partition key: run for profilers, none for tests.
 
     Raises:
         SchemaError: A frame lacks a column.
     """
     sets = _sets(transfers.pipe(require, TRANSFERS), params)
-    rates = sets.group_by("run", "hosts", maintain_order=True).agg(
-        pl.col("ratio").median(), pl.col("rate", "source", "position", "time", "what").last()
+    rates = sets.group_by("scope", "hosts", maintain_order=True).agg(
+        pl.col("ratio").median(), pl.col("run", "rate", "source", "position", "time", "what").last()
     )
+    only = pl.col("run").n_unique().over("scope") == 1
     found = [
         one
-        for part in rates.partition_by("run", maintain_order=True)
+        for part in rates.with_columns(pl.when(only).then("run")).partition_by(
+            "scope", maintain_order=True
+        )
         for one in _judged(part.to_dicts(), params)
     ]
     return verdict_frame(found)
@@ -78,6 +85,7 @@ def _sets(transfers: pl.LazyFrame, params: PathParams) -> pl.DataFrame:
     return (
         transfers.with_columns(
             rate=rate,
+            scope=pl.when(pl.col("rank").is_not_null()).then("run"),
             size=pl.col("bytes").cast(pl.Float64).log(2).floor(),
             hosts=_hosts(),
         )
@@ -89,21 +97,25 @@ def _sets(transfers: pl.LazyFrame, params: PathParams) -> pl.DataFrame:
         .group_by(*_ALIKE, "hosts")
         .agg(
             pl.col("rate").median(),
-            pl.col("source", "position", "time").sort_by("source", "position").first(),
+            pl.col("run", "source", "position", "time").sort_by("source", "position").first(),
         )
         .filter(pl.len().over(_ALIKE) >= params.min_sets)
         .with_columns(ratio=pl.col("rate") / good, what=_words())
-        .sort("run", "hosts", "size", "operation", "variant", "timing", nulls_last=True)
+        .sort("scope", "hosts", "size", "operation", "variant", "timing", nulls_last=True)
         .collect()
     )
 
 
 def _hosts() -> pl.Expr:
-    """Return the hosts that took part: listed in the group, or all that report the same group."""
+    """Return the hosts that took part: listed, in the file's name, or all that report a group."""
     listed = pl.col("group").str.split(HOSTS_BETWEEN).list.sort()
     told = pl.col("host").drop_nulls().unique().sort().over("run", "group", mapping_strategy="join")
     is_listed = pl.col("group").str.contains(HOSTS_BETWEEN, literal=True).fill_null(value=False)
-    return pl.when(is_listed).then(listed).otherwise(told)
+    named = (
+        pl.col("source").str.to_lowercase().str.extract_all(_HOST_NAME).list.unique().list.sort()
+    )
+    is_named = pl.col("group").is_null() & pl.col("rank").is_null() & (named.list.len() > 1)
+    return pl.when(is_listed).then(listed).when(is_named).then(named).otherwise(told)
 
 
 def _words() -> pl.Expr:

@@ -1,5 +1,6 @@
 """Findings of two kinds of sources on the same rank are one."""
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -121,3 +122,48 @@ def test_failed_test() -> None:
 
     assert join([failed]) == [failed]
     assert join([failed, fault]) == [fault]
+
+
+def test_only_ones() -> None:
+    """The only process that is dead and the only rank that does not come are one."""
+    dead = finding("crash", "process_dead", level="gpu", host="h1", gpu=3)
+
+    (one,) = join([dead, finding(run="r", rank=0)])
+
+    assert (one.kind, one.level, one.confidence) == ("crash", "rank", "high")
+    assert one.subject == Subject(run="r", rank=0, host="h1", gpu=3)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [finding(rank=0), finding(rank=1)],
+        [finding(rank=0, host="h2")],
+        [finding(level="host", host=None)],
+        [],
+    ],
+    ids=["two ranks", "a rank elsewhere", "no rank", "nobody"],
+)
+def test_not_the_only_ones(others: list[Verdict]) -> None:
+    """Where it could be another, nothing is joined."""
+    dead = finding("crash", "process_dead", level="gpu", host="h1", gpu=3)
+
+    assert join([dead, *others]) == [dead, *others]
+
+
+@pytest.mark.parametrize(
+    ("listed", "host"),
+    [("rank 21 on h1", "h1"), ("rank 21", None)],
+    ids=["with its host", "without"],
+)
+def test_doubtful_count(listed: str, host: str | None) -> None:
+    """A count that alone decides nothing supports who is accused already."""
+    doubt = replace(finding("unknown", "launch_counts", level="group"), alternatives=(listed,))
+    other = replace(doubt, alternatives=("rank 2 on h1",))
+
+    joined = join([finding(rank=21), doubt, other])
+
+    assert [(one.kind, one.subject.host, len(one.evidence)) for one in joined] == [
+        ("hang", host, 2),
+        ("unknown", None, 1),
+    ]

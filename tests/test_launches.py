@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from collectors.frames import COLLECTIVES, EVENTS, SchemaError
 from detectors.launches import LaunchParams, find_launch_gaps, without_launches
+from detectors.placing import ROLES
 from detectors.verdicts import Verdict, verdicts_of
 
 START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)
@@ -59,11 +60,14 @@ def frame(rows: list[dict[str, Any]], schema: pl.Schema) -> pl.LazyFrame:
 
 
 def find(
-    collectives: list[dict[str, Any]], events: list[dict[str, Any]], **params: Any
+    collectives: list[dict[str, Any]],
+    events: list[dict[str, Any]],
+    roles: list[dict[str, Any]] | None = None,
 ) -> list[Verdict]:
     """Return the findings."""
+    placed = frame(roles or [], ROLES)
     found = find_launch_gaps(
-        frame(collectives, COLLECTIVES), frame(events, EVENTS), LaunchParams(**params)
+        frame(collectives, COLLECTIVES), frame(events, EVENTS), placed, LaunchParams()
     )
     return verdicts_of(found)
 
@@ -157,6 +161,16 @@ OWNER = event("oob_address", host="hx8-018", peer="10.77.3.18")
 def test_absences(events: list[dict[str, Any]], expected: list[tuple[object, ...]]) -> None:
     """Who does not answer is named as closely as the report allows."""
     assert told(find([], events)) == expected
+
+
+def test_rank_of_a_gpu() -> None:
+    """Where the job's placement is known, a silent GPU is its rank."""
+    dead = event("process_dead", host="10.77.3.18", device="5", device_kind="gpu", gpus="5", pid=9)
+    placed = [{"run": "r", "rank": 13, "host": "hx8-018", "index": 5}]
+
+    (one,) = find([], [dead, OWNER], placed)
+
+    assert (one.level, one.subject.run, one.subject.rank, one.subject.gpu) == ("rank", "r", 13, 5)
 
 
 TABLE = event("ras_group", 0, code="RUNNING", index=0)
@@ -288,4 +302,4 @@ def test_without_launches() -> None:
 def test_other_frames() -> None:
     """A frame of another kind is refused."""
     with pytest.raises(SchemaError, match="columns do not fit"):
-        find_launch_gaps(pl.LazyFrame(), frame([], EVENTS), LaunchParams())
+        find_launch_gaps(pl.LazyFrame(), frame([], EVENTS), frame([], ROLES), LaunchParams())

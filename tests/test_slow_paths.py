@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import polars as pl
@@ -27,7 +28,9 @@ def pair(first: str, second: str, rate: float | None, **more: Any) -> dict[str, 
     }
 
 
-def pairs(hosts: str, slow: set[frozenset[str]] | str = "", **more: Any) -> list[dict[str, Any]]:
+def pairs(
+    hosts: Sequence[str], slow: Collection[str] | set[frozenset[str]] = (), **more: Any
+) -> list[dict[str, Any]]:
     """Return all pairs of hosts; those of hosts in `slow`, or in pairs of it, run at half."""
     return [
         pair(a, b, 41e9 if {a, b} & set(slow) or frozenset({a, b}) in set(slow) else 81e9, **more)
@@ -109,6 +112,19 @@ def groups(slow: str) -> list[dict[str, Any]]:
             ],
             [("host", "d", "high")],
             id="rates of the algorithm, where no other is told",
+        ),
+        pytest.param(
+            [
+                {**row, "group": None, "source": f"{row['group'].replace('+', '_')}/out.txt"}
+                for row in pairs(("hx8-01", "hx8-02", "hx8-03", "hx8-04"), ("hx8-04",))
+            ],
+            [("host", "hx8-04", "high")],
+            id="runs whose files are named by their hosts",
+        ),
+        pytest.param(
+            [{**row, "run": row["group"]} for row in pairs("abcd", "d")],
+            [("host", "d", "high")],
+            id="tests in a folder each, which is a run each",
         ),
         pytest.param(groups("e"), [("host", "e", "high")], id="groups of a profiler"),
         pytest.param(

@@ -223,10 +223,13 @@ def _process_events(blocks: pl.DataFrame) -> pl.DataFrame:
     """Return `EVENTS` of processes that do not answer, or are taken for dead."""
     groups = pl.col("text").str.extract_groups(_PROCESS).struct
     is_dead = (pl.col("what") == "DEAD").fill_null(value=False)
+    gpu = groups.field("gpus").str.extract(r"^(\d+)$", 1)
     return blocks.filter(pl.col("text").str.contains(_PROCESS)).select(
         "position",
         "time",
         host=canonical_host(groups.field("node")),
+        device=gpu,
+        device_kind=pl.when(gpu.is_not_null()).then(pl.lit("gpu")),
         kind=pl.when(is_dead).then(pl.lit("process_dead")).otherwise(pl.lit("process_missing")),
         code=pl.lit(None, pl.String),
         severity=pl.lit("error"),
