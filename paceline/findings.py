@@ -140,7 +140,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
             v.steps, without_launches(v.collectives), v.events, v.roles, p.hangs
         ),
     ),
-    ("launches", lambda v, p: find_launch_gaps(v.collectives, v.events, p.launches)),
+    ("launches", lambda v, p: find_launch_gaps(v.collectives, v.events, v.roles, p.launches)),
     ("late ranks", lambda v, p: find_late_ranks(v.transfers, p.late)),
     ("slow paths", lambda v, p: find_slow_paths(v.transfers, p.paths)),
     ("benchmarks", lambda v, _: find_failed_benchmarks(v.events)),
