@@ -24,6 +24,8 @@ _SHARED_SETTINGS: Final = (
 _OWN_SETTINGS: Final = r"^NCCL_IB_HCA$|^NCCL_NET_PLUGIN$"
 """Variables that name things of a host, and differ rightly."""
 
+_DIRECT: Final = {"1": "GPUDirect", "0": "no GPUDirect"}
+
 _UNSET: Final = "not set"
 
 
@@ -62,7 +64,10 @@ def versions(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def gpudirect(events: pl.DataFrame) -> pl.DataFrame:
-    """Return whether a host's channels go from the GPU to the NIC directly: all, some, or none."""
+    """Return whether a host's channels go from the GPU to the NIC directly: all, some, or none.
+
+    Where no channel is told, what a communicator says of its rings stands for them.
+    """
     code = pl.col("code")
     channels = of_kind(events, "channel").filter(
         code.str.contains(_NETWORK), ~code.str.starts_with("NET/Socket")
@@ -75,7 +80,10 @@ def gpudirect(events: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("GPUDirect on some channels"))
         .otherwise(pl.lit("no GPUDirect"))
     )
-    return host_values(channels, words)
+    if channels.height:
+        return host_values(channels, words)
+    rings = label_value("gdr").replace_strict(_DIRECT, default=None, return_dtype=pl.String)
+    return host_values(of_kind(events, "rings_connected"), rings)
 
 
 def transports(events: pl.DataFrame) -> pl.DataFrame:

@@ -370,6 +370,16 @@ SHARED = [
         ),
         pytest.param(
             [
+                *said(
+                    "rings_connected", ("a1", "all rings"), ("b1", "x"), attributes=labels(gdr="1")
+                ),
+                *said("rings_connected", ("c1", "all rings"), attributes=labels(gdr="0")),
+            ],
+            [("host", "host=c1", "gpudirect", "medium")],
+            id="no GPUDirect, as the communicator says with its rings",
+        ),
+        pytest.param(
+            [
                 *said("channel_counts", ("a1", "16"), ("b1", "16"), ("c1", "8"), position=1),
                 *said("channel_counts", ("a1", "2"), position=9),
             ],
