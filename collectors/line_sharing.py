@@ -9,6 +9,7 @@ from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.texts.ascii_patterns import ascii_pattern
+from collectors.texts.few_texts import has_match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,5 @@ def _wanted(
     return {
         one.name
         for one in dialects
-        if (one.name in sure and sure[one.name].any())
-        or doubtful.str.contains(ascii_pattern(one.hint)).any()
+        if (one.name in sure and sure[one.name].any()) or has_match(doubtful, one.hint)
     }

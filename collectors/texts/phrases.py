@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.ascii_patterns import ascii_pattern
+from collectors.texts.few_texts import has_match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +68,7 @@ def _present(records: pl.DataFrame, phrases: Sequence[Phrase]) -> Sequence[Phras
     """
     if records.height > MAX_RECORDS_AT_ONCE or not phrases:
         return phrases
-    text = pl.col("text")
-    seen = records.select(
-        text.str.contains(ascii_pattern(phrase.pattern)).any().alias(str(at))
-        for at, phrase in enumerate(phrases)
-    ).row(0)
-    return [phrase for phrase, is_seen in zip(phrases, seen, strict=True) if is_seen]
+    return [phrase for phrase in phrases if has_match(records["text"], phrase.pattern)]
 
 
 def _named(hits: pl.DataFrame, phrase: Phrase) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import polars as pl
 from collectors.frames import TIME
 from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.browser_clock import kibana_time
+from collectors.texts.few_texts import has_match
 from collectors.texts.stamps import iso_time
 
 MAX_ROUNDS: Final = 6
@@ -95,7 +96,7 @@ def peel_prefixes(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     bare = _drop_counter(lines).with_columns(
         pl.lit(None, dtype=pl.String).alias(n) for n in missing
     )
-    if not bare["text"].str.contains(_ANY).any():
+    if not has_match(bare["text"], _ANY):
         return _finished(bare, time_zone)
     todo, done = bare.with_row_index("order"), list[pl.DataFrame]()
     for _ in range(MAX_ROUNDS):
@@ -146,13 +147,8 @@ def _drop_counter(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _present(lines: pl.DataFrame) -> list[Prefix]:
-    """Return the prefixes that any line has, looked for all at once."""
-    text = pl.col("text")
-    seen = lines.select(
-        text.str.contains(ascii_pattern(prefix.pattern)).any().alias(str(at))
-        for at, prefix in enumerate(PREFIXES)
-    ).row(0)
-    return [prefix for prefix, is_seen in zip(PREFIXES, seen, strict=True) if is_seen]
+    """Return the prefixes that any line has."""
+    return [prefix for prefix in PREFIXES if has_match(lines["text"], prefix.pattern)]
 
 
 def _peel(lines: pl.DataFrame, prefix: Prefix, min_lines: float) -> pl.DataFrame:

@@ -1,0 +1,38 @@
+"""Look for a pattern in a few texts without building it anew.
+
+Polars keeps few patterns at hand: a look costs the building of the pattern, which for a handful of
+lines is nearly all of it. Python keeps those it was given, and for few texts its loop is quicker.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+import polars as pl
+
+from collectors.texts.ascii_patterns import ascii_pattern
+
+MAX_FEW_TEXTS: Final = 64
+"""Up to so many texts a loop is quicker than building a pattern."""
+
+
+def has_match(texts: pl.Series, pattern: str) -> bool:
+    """Return whether a pattern is found in any of the texts.
+
+    Args:
+        texts: Without line ends; null has no match.
+        pattern: One that Rust's `regex` and Python's `re` read alike.
+    """
+    compiled = _compiled(pattern) if len(texts) <= MAX_FEW_TEXTS else None
+    if compiled is None:
+        return bool(texts.str.contains(ascii_pattern(pattern)).any())
+    return any(text is not None and compiled.search(text) is not None for text in texts)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return the pattern for Python; null for one that only Rust understands."""
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
