@@ -27,9 +27,12 @@ _EXITS: Final[Mapping[str, str]] = {
     "-6": "abort",
     "134": "abort",
     "93": "no_progress",
+    "16": "rerun_to_compare",
+    "17": "failed_validation",
 }
 """What exit codes and signals mean. 93 is how nvidia-resiliency-ext stops a job that makes no
-progress (formats of progress streams, section 13.1)."""
+progress; with 16 Megatron's rerun machine asks to be run elsewhere to tell a bad device from a bad
+result, with 17 the result was wrong again (formats of progress streams, sections 1.4 and 13.1)."""
 
 _SIGNALS: Final[Mapping[str, str]] = {
     "SIGSEGV": "segfault",

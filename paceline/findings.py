@@ -34,6 +34,7 @@ from detectors.launches import LaunchParams, find_launch_gaps, without_launches
 from detectors.links import LinkParams, find_link_faults
 from detectors.loss_scales import ScaleParams, find_stuck_scales
 from detectors.lost_collectors import CollectorParams, find_lost_collectors
+from detectors.lost_progress import find_lost_progress
 from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.network_faults import NetworkFaultParams, find_network_faults
@@ -162,6 +163,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
     ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
+    ("lost progress", lambda v, _: find_lost_progress(v.events, v.steps)),
     ("loss scales", lambda v, p: find_stuck_scales(v.events, p.scales)),
     ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),

@@ -118,6 +118,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "silent data corruption and diverging runs go unnoticed",
     ),
     Need(
+        "lost progress",
+        "checkpoints that were not found",
+        "events",
+        ("from_scratch",),
+        "a run that began at nothing again looks like one that goes on",
+    ),
+    Need(
         "loss scales",
         "overflows of the loss scale",
         "events",

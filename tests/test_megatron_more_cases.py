@@ -552,6 +552,32 @@ def test_findings(read_texts: Read, text: str, expected: list[tuple[str, int]]) 
     assert [(one.kind, one.onset_step) for one in verdicts] == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        pytest.param(16, "rerun_to_compare", id="asks to be run elsewhere"),
+        pytest.param(17, "failed_validation", id="the result was wrong again"),
+    ],
+)
+def test_exit_codes(read_texts: Read, code: int, cause: str) -> None:
+    """Megatron's rerun machine tells by its exit code why it ended."""
+    log = f"{line(10)}\nsrun: error: n3: task 5: Exited with exit code {code}\n"
+    (verdict,) = found(read_texts({"train.log": log}))
+
+    assert (verdict.kind, verdict.subject.host, verdict.cause) == ("crash", "n3", cause)
+
+
+def test_a_restart_from_scratch(read_texts: Read) -> None:
+    """A run that had come far and finds no checkpoint is told of before it saves."""
+    log = (
+        f"{line(500)}\nWARNING: could not find the metadata file /x/latest\n"
+        f"    will not load any checkpoints and will start from random\n{line(10)}\n"
+    )
+    (verdict,) = found(read_texts({"train.log": log}))
+
+    assert (verdict.cause, verdict.onset_step) == ("started_from_scratch", 10)
+
+
 def test_blocks_change_nothing(tmp_path: Path) -> None:
     """A log that is read a block at a time says what it says at once."""
     mark = "validation loss at iteration {} on validation set | lm loss value: 3.1E+00 |\n"
