@@ -25,7 +25,13 @@ HEADER: Final = r"^#\s*(?:size|bytes)\b.*\b(?:cpu)?time\b.*\b(?:alg|bus)bw\b"
 _ROW: Final = r"^\s*-?\d+\s+[-+.\w]+(?:\s|$)|^\s*\d+\.\d+\s+\d+\.\d+\s"
 """A row, or one half of a row that others' lines stand in the middle of."""
 
-_COMMAND: Final = r"(?:^|[/ ])(\w+?)_perf(?:_mpi)?(?:\s|$)"
+_PROGRAM: Final = r"(?:^|[/ ])(\w+?)_perf(?:_mpi)?(?:\s|$)"
+
+_COMMAND: Final = (
+    r"^\s*(?:[+$] ?)?(?:\S*/|(?:mpirun|mpiexec|srun|env|time|[A-Z_]+=\S+)\s(?:.*[/ ])?)?"
+    r"\w+?_perf(?:_mpi)?(?:\s|$)"
+)
+"""The command that starts a test; other lines that name the program are not its own."""
 
 _START: Final = (
     r"^#\s*(?:nThread|Using devices|nccl-tests version|rccl-tests|Collective test starting"
@@ -107,5 +113,5 @@ def _marked(lines: pl.DataFrame) -> pl.DataFrame:
     both = pl.concat([plain, marks]).sort("line")
     return both.with_columns(
         pl.col("table").forward_fill(),
-        program=text.str.extract(_COMMAND, 1),
+        program=text.str.extract(_PROGRAM, 1),
     )
