@@ -162,6 +162,21 @@ def test_failure_tables_of_several_agents(read: Read) -> None:
     ]
 
 
+def test_a_failure_told_by_an_agent_and_its_table(read: Read) -> None:
+    """The agent's line and the table are one failure, with the table's rank and host."""
+    line = (
+        "E0203 04:05:07.118000 77 torch/distributed/elastic/multiprocessing/api.py:870] failed "
+        "(exitcode: -11) local_rank: 1 (pid: 4415) of binary: /usr/bin/python3\n"
+    )
+    table = TABLE.format(host="n2", clock="04:05:06", rank=5, code=-11).replace("n2: ", "")
+    reading = read({"job.log": line + table})
+    exits = reading.events.filter(kind="process_exit")
+    assert (exits.select("host", "rank", "device", "code").rows(), reading.rejects.height) == (
+        [("n2", 5, "1", "-11")],
+        0,
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -196,6 +211,28 @@ def test_failure_tables_of_several_agents(read: Read) -> None:
             "due to an error of type RendezvousConnectionError.",
             ("store_lost", "rendezvous", None, None),
             id="an agent that lost the store",
+        ),
+        pytest.param(
+            "mpirun noticed that process rank 5 with PID 4415 on node n3 exited on signal 11 "
+            "(Segmentation fault).",
+            ("process_exit", "-11", None, None),
+            id="a process of MPI that a signal ended",
+        ),
+        pytest.param(
+            "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD with errorcode 1.",
+            ("process_exit", "MPI_ABORT", None, None),
+            id="a rank of MPI that gave up",
+        ),
+        pytest.param(
+            "pdsh@head: n3: ssh exited with exit code 247",
+            ("process_exit", "247", None, None),
+            id="a remote shell that ended with an error",
+        ),
+        pytest.param(
+            "[2031-02-03 04:00:21,789] [ERROR] [launch.py:322:sigkill_handler] ['python', 'x.py'] "
+            "exits with return code = -9",
+            ("process_exit", "-9", None, None),
+            id="a process of DeepSpeed's launcher",
         ),
         pytest.param(
             "failed (exitcode: -9) local_rank: 3 (pid: 4415) of binary: /usr/bin/python3",

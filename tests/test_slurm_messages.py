@@ -167,6 +167,70 @@ def test_twin_lines(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "srun: error: n3: task 5: Exited with exit code 1\n"
+            f"{CANCELLED} ***\nsrun: error: n1: tasks 0-3: Terminated\n",
+            [
+                ("process_exit", "1", "n3", at("04:05:06")),
+                ("closing", None, "n3", at("04:05:06")),
+                ("process_exit", "-15", "n1", None),
+            ],
+            id="a step that is ended since a task failed, whose time is then known",
+        ),
+        pytest.param(
+            f"{CANCELLED} ***\nsrun: error: n3: task 5: Segmentation fault\n",
+            [
+                ("closing", None, "n3", at("04:05:06")),
+                ("process_exit", "-11", "n3", at("04:05:06")),
+            ],
+            id="the end of the step may be printed first",
+        ),
+        pytest.param(
+            f"{CANCELLED} ***\nsrun: error: n3: tasks 0-7: Killed\n",
+            [
+                ("job_cancelled", None, "n3", at("04:05:06")),
+                ("process_exit", "-9", "n3", None),
+            ],
+            id="tasks that are killed after the end of their step did not lead to it",
+        ),
+        pytest.param(
+            f"srun: error: n3: task 5: Killed\n{CANCELLED} ***\n",
+            [
+                ("process_exit", "-9", "n3", at("04:05:06")),
+                ("closing", None, "n3", at("04:05:06")),
+            ],
+            id="a task that was killed before led to the end",
+        ),
+        pytest.param(
+            "srun: error: n3: task 5: Exited with exit code 1\n"
+            f"{CANCELLED} ***\n{CANCELLED.replace('STEP 77.0', 'JOB 77')} ***\n",
+            [
+                ("process_exit", "1", "n3", None),
+                ("job_cancelled", None, "n3", at("04:05:06")),
+            ],
+            id="a cancelled job is somebody's will",
+        ),
+        pytest.param(
+            "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0.\n"
+            f"srun: error: n5: task 9: Out Of Memory\n{CANCELLED} ***\n",
+            [
+                ("oom_kill", "1", "n5", at("04:05:06")),
+                ("oom_kill", "Out Of Memory", "n5", at("04:05:06")),
+                ("closing", None, "n3", at("04:05:06")),
+            ],
+            id="a kill for memory is where a task ran out of it",
+        ),
+    ],
+)
+def test_ends_of_steps(read: Read, text: str, expected: list[tuple[Any, ...]]) -> None:
+    """Srun ends a step whose task failed, in the words of a cancelled one."""
+    events = read(text).events.sort("position").select("kind", "code", "host", "time")
+    assert events.rows() == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         pytest.param(
@@ -212,6 +276,13 @@ def test_banners(read: Read, text: str) -> None:
             "SLURM_JOB_ID=77\nSLURM_JOB_ID=78\n",
             [("77", None), ("78", None)],
             id="another number is another job",
+        ),
+        pytest.param(
+            "SLURM_JOB_ID=77\nSLURM_RESTART_COUNT=\n"
+            + "epoch 1\n" * 30
+            + "SLURM_JOB_ID=77\nSLURM_RESTART_COUNT=1\n",
+            [("77", 0), ("77", 1)],
+            id="each banner has its own count of restarts",
         ),
         pytest.param(
             "SLURM_JOB_ID=77\n" + "epoch 1\n" * 30 + "SLURM_JOB_ID=77\nSLURM_RESTART_COUNT=1\n",

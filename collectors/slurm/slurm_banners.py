@@ -81,16 +81,14 @@ def _value(variable: str) -> pl.Expr:
 def _banners(said: pl.DataFrame) -> pl.DataFrame:
     """Return one row a banner: variables of neighbouring lines, of one job and one restart."""
     own = said.filter(pl.any_horizontal(pl.col(_OF_BANNER).is_not_null()))
-    changes = pl.any_horizontal(
-        (pl.col(name).forward_fill() != pl.col(name).forward_fill().shift(1)).fill_null(value=False)
-        for name in ("job", "restarts")
-    )
     gap = (pl.col("position").diff() > _MAX_GAP_LINES).fill_null(value=False)
+    changes = pl.any_horizontal(_changes(name) for name in ("job", "restarts"))
     first = [pl.col(name).drop_nulls().first() for name in (*_OF_BANNER, "time", "host")]
     number = r"^(\d+)$"
     array = pl.format("{}_{}", pl.col("array"), pl.col("task"))
     return (
-        own.group_by(banner=(gap | changes).cum_sum(), maintain_order=True)
+        own.with_columns(part=gap.cum_sum())
+        .group_by("part", banner=changes.cum_sum().over("part"), maintain_order=True)
         .agg(pl.col("line", "position", "text").first(), *first)
         .with_columns(
             run=pl.coalesce(
@@ -106,6 +104,12 @@ def _banners(said: pl.DataFrame) -> pl.DataFrame:
             hosts=pl.col("nodelist").map_batches(hosts_of, return_dtype=pl.List(pl.String))
         )
     )
+
+
+def _changes(name: str) -> pl.Expr:
+    """Return whether a variable has another value than before in the same part of the log."""
+    told = pl.col(name).forward_fill().over("part")
+    return (told != told.shift(1).over("part")).fill_null(value=False)
 
 
 def _jobs(banners: pl.DataFrame) -> pl.DataFrame:

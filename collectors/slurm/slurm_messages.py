@@ -15,6 +15,7 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.slurm.hostlists import hosts_of
 from collectors.slurm.slurm_banners import JOB_NUMBER
+from collectors.slurm.step_ends import mark_step_ends
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
 from collectors.texts.exit_codes import signal_codes
@@ -134,14 +135,14 @@ def read_slurm_messages(lines: pl.DataFrame, options: ReadOptions) -> LineReadin
         `EVENTS` with the job's number as `run` where it is said: process_exit (code is the exit
         code, minus the number of a signal; `device` the task, a number of Slurm's and no rank),
         oom_kill, node_failure, memory_error, job_cancelled (code is Slurm's reason, null for a
-        user or for none) and launcher. Several hosts in one line are an event each. `JOBS`: the
-        ends of jobs that are told.
+        user or for none), closing (a step that ended since a task failed) and launcher. Several
+        hosts in one line are an event each. `JOBS`: the ends of jobs that are told.
     """
     hits = match_phrases(lines, _PHRASES)
     own = ~pl.col("text").str.contains(_OTHER_JOB)
     told = hits.with_columns(run=pl.when(own).then(pl.col("text").str.extract(_JOB, 1)))
     timed = told.with_columns(time=_told_time(told, lines, options), count=pl.lit(1))
-    events = _by_host(_without_twins(signal_codes(timed)))
+    events = mark_step_ends(_by_host(_without_twins(signal_codes(timed))))
     return LineReading(
         reading=reading_of(events=_as_events(events), jobs=_ended(events)),
         claimed=hits["line"],
@@ -173,8 +174,10 @@ def _without_twins(events: pl.DataFrame) -> pl.DataFrame:
         pl.all().exclude(*whose, "end", "host", "count").first(),
         host,
         pl.len().cast(pl.Int32).alias("count"),
+        pl.col("is_job").any().alias("has_job"),
     )
-    return pl.concat([events.filter(~is_end), joined.select(events.columns)])
+    rest = events.filter(~is_end).with_columns(has_job=pl.lit(None, pl.Boolean))
+    return pl.concat([rest, joined.select(rest.columns)])
 
 
 def _by_host(events: pl.DataFrame) -> pl.DataFrame:
@@ -190,9 +193,9 @@ def _by_host(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_events(events: pl.DataFrame) -> pl.DataFrame:
-    tasks, step = pl.col("device"), pl.col("text").str.extract(r"(?:STEP |StepId=)\d+\.(\w+)")
+    step = pl.col("text").str.extract(r"(?:STEP |StepId=)\d+\.(\w+)")
     said = {"hosts": pl.col("said_hosts"), "step": step}
-    return events.with_columns(message="text", attributes=event_labels(said), device=tasks)
+    return events.with_columns(message="text", attributes=event_labels(said))
 
 
 def _ended(events: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
+from collectors.texts.exit_codes import signal_codes
 from collectors.texts.phrases import Phrase, match_phrases
 from collectors.texts.stamps import iso_time
 from collectors.training.agent_stamps import agent_time
@@ -26,6 +27,39 @@ _PHRASES: Final = (
         pattern=r"failed \(exitcode: (?P<code>-?\d+)\) local_rank: (?P<device>\d+)",
         severity="error",
         device_kind="gpu",
+    ),
+    Phrase(
+        kind="process_exit",
+        pattern=r"noticed that process rank (?P<rank>\d+) with PID \S+ on node (?P<host>\S+) "
+        r"exited on signal \d+ \((?P<code>[^)]+)\)",
+        severity="error",
+    ),
+    Phrase(
+        kind="process_exit",
+        pattern=r"^\s*Process name: \[\[\d+,\d+\],(?P<rank>\d+)\]",
+        severity="error",
+        code="nonzero",
+    ),
+    Phrase(
+        kind="process_exit",
+        pattern=r"MPI_ABORT was invoked on rank (?P<rank>\d+)",
+        severity="error",
+        code="MPI_ABORT",
+    ),
+    Phrase(
+        kind="process_exit",
+        pattern=r"pdsh@\S+: (?P<host>\S+): ssh exited with exit code (?P<code>\d+)",
+        severity="error",
+    ),
+    Phrase(
+        kind="process_exit",
+        pattern=r"sigkill_handler\].* exits with return code = (?P<code>-?\d+)",
+        severity="error",
+    ),
+    Phrase(
+        kind="closing",
+        pattern=r"sigkill_handler\] Killing subprocess (?P<device>\d+)",
+        device_kind="process",
     ),
     Phrase(
         kind="signal",
@@ -87,9 +121,10 @@ _PHRASES: Final = (
 """What launchers print, the surest first."""
 
 LAUNCHER_HINT: Final = (
-    r"mpirun: |mpiexec: |prterun: |exitcode: |signal|Fatal Python|Segmentation fault|Bus error|"
-    r"Illegal instruction|Unable to shutdown process|Worker group|worker group|new node|endezvous|"
-    r"Root Cause|PULSE: |Invalidate trace|torch[./]distributed|OMP_NUM_THREADS|other agents"
+    r"mpirun|mpiexec|prterun|exitcode: |signal|Process name: |MPI_ABORT|pdsh@|sigkill_handler|"
+    r"Fatal Python|Segmentation fault|Bus error|Illegal instruction|Unable to shutdown process|"
+    r"Worker group|worker group|new node|endezvous|Root Cause|PULSE: |Invalidate trace|"
+    r"torch[./]distributed|OMP_NUM_THREADS|other agents"
 )
 """Words one of which each phrase holds."""
 
@@ -101,6 +136,9 @@ _CONFIGURATION: Final = (
 """Lines below `Starting elastic_operator with launch configs`."""
 
 _RULE: Final = r"^\s*\*{20,}\s*$"
+
+_MAX_TWIN_LINES: Final = 200
+"""An agent's line on a failure and its table are so near each other; ours."""
 
 _REASONS: Final = {"failure": r"^\d+/\d+$", "membership change": r"^\d+$"}
 """Why an agent restarts its workers, by the form of the code."""
@@ -126,13 +164,32 @@ def read_launchers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     times = agent_time(found, year_of(lines, options), options.time_zone)
     full = iso_time(pl.col("text"), options.time_zone)
     timed = found.with_columns(times).with_columns(pl.col("time").fill_null(full))
-    events = timed.with_columns(message="text", count=pl.lit(1), attributes=_attributes())
+    told = timed.with_columns(message="text", count=pl.lit(1), attributes=_attributes())
+    events = _without_twins(signal_codes(told), failures)
     return LineReading(
         reading=reading_of(
             events=pl.concat([events, failures], how="diagonal").sort("line", maintain_order=True)
         ),
         claimed=pl.concat([found["line"], table, _parts(lines, found)]),
     )
+
+
+def _without_twins(events: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
+    """Return the events without exits that a table near them tells again, with rank and host."""
+    is_exit = (pl.col("kind") == "process_exit") & (pl.col("device_kind") == "gpu")
+    if failures.is_empty():
+        return events
+    whose = ["code", "device"]
+    table = failures.select("line", *whose, told=pl.lit(value=True)).sort("line")
+    near = events.sort("line").join_asof(
+        table,
+        on="line",
+        by=whose,
+        strategy="nearest",
+        tolerance=_MAX_TWIN_LINES,
+        check_sortedness=False,
+    )
+    return near.filter(~(is_exit & pl.col("told")).fill_null(value=False)).drop("told")
 
 
 def _attributes() -> pl.Expr:
