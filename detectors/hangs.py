@@ -183,6 +183,17 @@ def _leads(rows: pl.LazyFrame, events: pl.LazyFrame, min_frozen_ratio: float) ->
 
 
 def _judged(cases: list[HangCase], progress: list[Progress], placed: Places) -> Iterator[Verdict]:
+    """Yield the verdicts of all cases.
+
+    Groups that count for themselves may wait for each other: where one names somebody, or another
+    has already named nobody, those that name nobody add nothing.
+    """
     reached = {one.run: one for one in progress}
-    for case in cases:
-        yield from case.verdicts(reached.get(case.run), placed)
+    told = [(case, list(case.verdicts(reached.get(case.run), placed))) for case in cases]
+    named = {case.run for case, found in told for one in found if one.level != "job"}
+    open_runs: set[str | None] = set()
+    for case, found in told:
+        is_open = bool(found) and case.scope is not None and found[0].level == "job"
+        if not (is_open and case.run in named | open_runs):
+            yield from found
+        open_runs |= {case.run} if is_open else set()

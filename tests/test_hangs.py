@@ -430,6 +430,20 @@ def test_a_lock_explains_stuck_watchdogs(
     assert (verdict.level, verdict.subject.rank, verdict.cause, verdict.confidence) == expected
 
 
+def test_groups_that_count_for_themselves_are_told_once() -> None:
+    """Of groups without global ranks those that name nobody add nothing to one that does."""
+
+    def start(group: str, rank: int) -> dict[str, Any]:
+        row = {"group": group, "group_rank": rank, "group_ranks": [0, 1], "operation": "init"}
+        return row | {"state": "started", "host": "a", "source": "job.log", "position": rank}
+
+    whole = [start(group, rank) for group in ("0xa", "0xb") for rank in (0, 1)]
+    alone = judge(whole)
+    assert [(v.level, v.subject.group) for v in alone] == [("job", None)]
+    found = judge([*whole, start("0xc", 0)])
+    assert [(v.level, v.subject.group) for v in found] == [("group", "0xc")]
+
+
 def test_another_frame_is_refused() -> None:
     """A frame that lacks columns is refused at the door."""
     empty = pl.LazyFrame()
