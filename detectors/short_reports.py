@@ -26,13 +26,14 @@ class ShortReportParams:
     """When few reports accuse a rank.
 
     Attributes:
-        max_reports: With more steps than these the detector of stragglers judges.
+        max_reports: With more steps than these the detector of stragglers judges: less a tenth for
+            the warm-up, it wants ten.
         min_slowdown: Least ratio to the median of the others, in each report.
         min_peers: Others that must be known in a report.
         max_share: Share of the ranks above which it is no single rank's matter.
     """
 
-    max_reports: int = 9
+    max_reports: int = 11
     min_slowdown: float = 1.3
     min_peers: int = 2
     max_share: float = 0.34
