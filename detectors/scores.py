@@ -103,13 +103,26 @@ def _flagged(ranks: pl.DataFrame) -> pl.DataFrame:
         pl.col("flagged").any(),
         pl.col("reports").max(),
     )
+    well = ranks.filter(~pl.col("low"), ~pl.col("blind"))
     others = ranks.group_by("run").agg(
         pl.col("score").filter(pl.col("score").is_not_nan()).median().alias("usual"),
         pl.col("rank").filter("blind").n_unique().alias("unscored"),
     )
-    return rows.join(told, on=_RANK, how="left", nulls_equal=True, maintain_order="left").join(
-        others, on="run", nulls_equal=True, maintain_order="left"
+    lasting = ["run", "rank", "code"]
+    cleared = (
+        low.group_by(lasting)
+        .agg(last=pl.col("time").max())
+        .join(well.select(*lasting, "time"), on=lasting, how="left", nulls_equal=True)
+        .filter((pl.col("time") > pl.col("last")).fill_null(value=False))
+        .group_by(lasting)
+        .agg(cleared=pl.col("time").min())
     )
+    joined = (
+        rows.join(told, on=_RANK, how="left", nulls_equal=True)
+        .join(others, on="run", how="left", nulls_equal=True)
+        .join(cleared, on=lasting, how="left", nulls_equal=True)
+    )
+    return joined.sort("run", "rank")
 
 
 def _low(row: dict[str, Any], params: ScoreParams) -> Verdict:
@@ -130,6 +143,7 @@ def _low(row: dict[str, Any], params: ScoreParams) -> Verdict:
         subject=Subject(run=row["run"], rank=row["rank"], host=row["host"]),
         onset=row["time"],
         detected=row["time"],
+        cleared=row["cleared"],
         slowdown=1.0 / row["score"] if row["score"] else None,
         confidence=confidence,
         peers="the tool's own reference: the fastest rank, or the rank's own best past",

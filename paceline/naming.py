@@ -22,7 +22,9 @@ _NAMED_FRAMES: Final = (
 )
 _PARTS: Final = r"^events\.out\.tfevents|^(?:Train|Eval|Validation)_[A-Z]\w+$"
 """Files of which one run has many: a process each (TensorBoard), or a metric each (DeepSpeed)."""
-_STORE_FOLDERS: Final = r"(?i)^(?:tensorboard|tb|tb_?logs?|csv_?monitor|version_\d+)$"
+_STORE_FOLDERS: Final = (
+    r"(?i)^(?:tensorboard|tb|tb_?logs?|csv_?monitor|train|training|version_\d+)$"
+)
 """Folders that are called after what lies in them, inside the folder of the run."""
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 

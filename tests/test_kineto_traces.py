@@ -279,14 +279,15 @@ def test_wants(text: str, expected: float) -> None:
         pytest.param(60.0, 25.0, False, id="only collectives are traced"),
     ],
 )
+@pytest.mark.parametrize("steps", [3, 10, 25])
 def test_who_waits_least(
-    tmp_path: Path, compute: float, late: float, *, with_kernels: bool
+    tmp_path: Path, compute: float, late: float, steps: int, *, with_kernels: bool
 ) -> None:
     """All steps take as long; the rank whose NCCL kernels are short made the others wait."""
     for rank in range(4):
         busy, idle = (compute, late) if rank == 2 else (60.0, 0.0)
         events: list[Event] = []
-        for number in range(25):
+        for number in range(steps):
             at = rank * 5e3 + number * 100.0
             waits = 98.0 - busy - idle - number % 3
             events += [step(number, at), nccl(at + 1 + busy + idle, waits)]

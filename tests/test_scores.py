@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.frames import EVENTS, LABEL
+from collectors.frames import EVENTS, LABEL, TIME
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.envelope import read_lines
 from collectors.training.resiliency_documents import (
@@ -104,6 +104,14 @@ def told(text: str) -> list[tuple[object, ...]]:
 def test_log_forms(text: str, expected: list[tuple[object, ...]]) -> None:
     """Every form in which the tool's callers print scores is read."""
     assert told(text) == expected
+
+
+def test_a_prefix_before_a_report_is_claimed() -> None:
+    """A logger's prefix stands alone where its message begins with a line break."""
+    text = "2031-02-03 04:05:06,789 - nvrx - INFO - \nGPU relative performance:\n"
+    result = read_score_reports(read_lines(text.encode()), OPTIONS)
+
+    assert result.claimed.to_list() == [0, 1]
 
 
 def test_each_line_of_a_report_is_claimed() -> None:
@@ -214,6 +222,7 @@ def score(rank: int | None, value: float | None, **more: object) -> dict[str, ob
 def found(*rows: dict[str, object], params: ScoreParams | None = None) -> list[Verdict]:
     """The verdicts on some events of a run."""
     schema = {"kind": pl.String, "rank": pl.Int32, "code": pl.String, "attributes": pl.List(LABEL)}
+    schema |= {"time": TIME}
     given_rows = pl.DataFrame(rows, schema=schema)
     events = pl.concat([EVENTS.to_frame(), given_rows], how="diagonal")
     named = events.with_columns(run=pl.lit("r"), source=pl.lit("log"))
@@ -285,6 +294,16 @@ def test_words() -> None:
         "nvidia-resiliency-ext has no gpu relative score of rank 1: it is NaN, which lies below "
         "no threshold and is left out of the minimum"
     )
+
+
+def test_a_score_that_recovers_is_cleared() -> None:
+    """A finding ends with the first later report that holds the rank for good again."""
+    hours = [datetime(2031, 2, 3, hour, tzinfo=UTC) for hour in range(4)]
+    values = (0.9, 0.5, 0.8, 0.9)
+    rows = [score(2, value) | {"time": at} for at, value in zip(hours, values, strict=True)]
+    (one,) = found(*rows)
+
+    assert (one.onset, one.cleared) == (hours[1], hours[2])
 
 
 @pytest.mark.parametrize("value", [0.0, 1.1], ids=["nobody is below", "everybody is below"])

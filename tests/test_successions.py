@@ -85,6 +85,7 @@ def test_row_order_does_not_matter() -> None:
     [
         pytest.param("data/job7", "events.out.tfevents.1", "job7", id="the folder of the run"),
         pytest.param("data/job7/tb", "events.out.tfevents.1", "job7", id="a store's own folder"),
+        pytest.param("data/job7/train", "events.out.tfevents.1", "job7", id="a loop's own folder"),
         pytest.param("data/job7", "Train_Samples_lr", "job7", id="a monitor's files"),
         pytest.param(".", "events.out.tfevents.1", "events.out.tfevents.1", id="a file alone"),
     ],

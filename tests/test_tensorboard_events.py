@@ -196,6 +196,14 @@ def test_a_tensor_of_no_known_type(tmp_path: Path) -> None:
     assert (reading.steps.height, reading.rejects.height, reading.lines_used) == (0, 0, 2)
 
 
+def test_another_loop_is_no_training(tmp_path: Path) -> None:
+    """Figures in a folder of evaluations are no steps of the run."""
+    path = write(tmp_path / "validation" / "x", event(START, 1, scalar("loss", 1.0)))
+    reading = read_tensorboard_events(path, "x", OPTIONS)
+
+    assert (reading.steps.height, reading.lines_used) == (0, 2)
+
+
 def test_nan_is_kept(tmp_path: Path) -> None:
     """A loss that is no number is told, not left out."""
     assert str(read(tmp_path, (START, 1, "loss", float("nan"))).steps["loss"][0]) == "nan"

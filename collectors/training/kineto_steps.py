@@ -4,6 +4,7 @@ Source: formats of progress streams, section 13.2. Kernels run after they were l
 the GPU is where its own annotation says, else where the host's does. Kernels of several streams
 overlap, so that time in which any of them ran is counted once. A GPU that runs nothing waits for
 its host, which is late with its input as a rule: the rank that comes last need not compute longer.
+Where nothing but collectives was traced, the rest of a step is all that it did before it waited.
 """
 
 from typing import Final
@@ -86,12 +87,13 @@ def steps_of_spans(spans: pl.DataFrame, *, torn: bool) -> pl.DataFrame:
         joined = whole.join(known.rename({"busy": name}), on="step", how="left")
         is_whole = part.height > 0 and not torn
         whole = joined.with_columns(pl.col(name).fill_null(0.0) if is_whole else pl.col(name))
-    starved = (pl.col("seconds") - pl.col("gpu")).clip(lower_bound=0.0)
+    kernels = spans["kind"].is_in(["kernel"]).any()
+    rest = (pl.col("seconds") - pl.col("gpu")).clip(lower_bound=0.0)
     return whole.select(
         "step",
-        "compute_seconds",
         "comm_seconds",
-        data_seconds=pl.max_horizontal("loading", starved),
+        compute_seconds="compute_seconds" if kernels else rest,
+        data_seconds=pl.max_horizontal("loading", rest) if kernels else "loading",
         step_seconds="seconds",
         end_time=pl.col("time") + pl.duration(microseconds=pl.col("seconds") * 1e6),
         time_kind=pl.lit("single_step"),

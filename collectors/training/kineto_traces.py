@@ -18,6 +18,7 @@ from collectors.frames import TIME, schema_of
 from collectors.identity import file_rank
 from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.json_documents import mapping_of
 from collectors.training.chrome_events import TraceText
 from collectors.training.kineto_steps import SPANS, steps_of_spans, transfers_of_spans
 
@@ -81,6 +82,7 @@ def read_kineto_traces(path: Path, source: str, options: ReadOptions) -> Reading
         `STEPS`, one row a `ProfilerStep`: `compute_seconds` and `comm_seconds` are how long any
         kernel, or any NCCL kernel, ran in it, `data_seconds` how long none did, or how long the
         host waited for data if that is more; null where the trace has none of the kind at all.
+        In a trace of collectives alone `compute_seconds` is the rest of the step.
         `TRANSFERS` of the NCCL kernels, with their wait for the others. A trace that is cut is
         read as far as it goes, with a reject. `lines_used` counts events.
 
@@ -118,11 +120,10 @@ def _row(event: dict[str, Any]) -> tuple[object, ...] | None:
     start, length, name = event.get("ts"), event.get("dur"), str(event.get("name"))
     if not isinstance(start, int | float) or not isinstance(length, int | float):
         return None
-    args = event.get("args")
     kind, step = _kind(name, str(event.get("cat")).lower())
     if kind is None:
         return None
-    told = args if isinstance(args, dict) and kind == "nccl" else {}
+    told = mapping_of(event.get("args")) if kind == "nccl" else {}
     return (
         kind,
         step,
@@ -147,12 +148,12 @@ def _kind(name: str, category: str) -> tuple[str | None, int | None]:
     return ("data" if is_data else None), None
 
 
-def _text(args: dict[Any, Any], key: str) -> str | None:
+def _text(args: dict[str, Any], key: str) -> str | None:
     value = args.get(key)
     return None if value is None else str(value)
 
 
-def _whole(args: dict[Any, Any], key: str) -> int | None:
+def _whole(args: dict[str, Any], key: str) -> int | None:
     value = args.get(key)
     return value if isinstance(value, int) and 0 <= value < 2**31 else None
 

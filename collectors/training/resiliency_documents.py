@@ -137,7 +137,8 @@ def _count(value: object) -> int | None:
 
 def _world(value: object) -> int | None:
     """Return how many ranks run: told as a number, or as the list of them."""
-    return len(items_of(value)) if isinstance(value, list) else _count(value)
+    told = text_of(value)
+    return _count(told) if told is not None else len(items_of(value)) or None
 
 
 def _hosts(value: object) -> list[str] | None:

@@ -24,7 +24,10 @@ SCORE_HINT: Final = (
     r"(?:relative|individual) performance:|Straggler report processing time"
 )
 
-_HEAD: Final = r"(?i)\b(GPU|section)s?\b[^:]*? (relative|individual) performance:\s*$"
+_HEAD: Final = r"\b(?i:(GPU|section)s?\b[^:]*?) (relative|individual) performance:\s*$"
+
+_EMPTY: Final = r"(?:\]|-|:)\s*$"
+"""The end of a log's prefix with nothing behind it: the report begins on the next line."""
 
 _RANK: Final = r"^\s*Rank=(?P<rank>\d+) Node=(?P<host>\S*) Score=(?P<score>\S+)\s*$"
 
@@ -67,7 +70,8 @@ def read_score_reports(lines: pl.DataFrame, options: ReadOptions) -> LineReading
         _spoken(said).with_columns(line=pl.lit(line, dtype=lines.schema["line"]))
         for line, said in told.select("line", "text").iter_rows()
     ]
-    plain = near.filter(text.str.contains(_PLAIN))["line"]
+    opens = text.str.contains(_EMPTY) & text.str.contains(_HEAD).shift(-1, fill_value=False)
+    plain = near.filter(text.str.contains(_PLAIN) | opens)["line"]
     parts = [one for one in (listed, *spoken) if one.height]
     if not parts:
         return LineReading(claimed=plain)

@@ -5,6 +5,7 @@ below the accumulator that keeps a sample of 10,000 points and forgets what a re
 file that is still written, or whose job was killed, ends within a record.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,9 @@ _MAGIC_BYTES: Final = 64
 
 _NAME: Final = "tfevents"
 
+_OTHER_LOOP: Final = re.compile(r"(?i)^(?:eval|evaluation|val|valid|validation|test)$")
+"""Folders that writers keep for the figures of another loop than training."""
+
 _FRAME_BYTES: Final = 16
 """Length and two checksums around each record."""
 
@@ -52,7 +56,8 @@ def read_tensorboard_events(path: Path, source: str, _options: ReadOptions) -> R
     """Return the steps in an event file.
 
     Args:
-        path: The file: one process wrote it, so what a restart wrote is in another one.
+        path: The file: one process wrote it, so what a restart wrote is in another one. In a
+            folder of evaluations there are no steps of training.
         source: The name to quote.
 
     Returns:
@@ -81,8 +86,11 @@ def read_tensorboard_events(path: Path, source: str, _options: ReadOptions) -> R
         rows.extend((records, event.wall_time, *point) for point in _points(event))
     if consumed < size:
         lost.append(reject_file(source, _TORN))
+    is_training = _OTHER_LOOP.match(path.parent.name) is None
     found = reading_of(
-        steps=steps_of_points(_frame(rows)).with_columns(source=pl.lit(source)),
+        steps=steps_of_points(_frame(rows if is_training else [])).with_columns(
+            source=pl.lit(source)
+        ),
         events=_starts(starts, source),
     )
     return count_lines(join_readings([found, *lost]), records - len(lost) + (consumed < size))
