@@ -76,10 +76,8 @@ def find_hangs(
     Raises:
         SchemaError: A frame lacks a column.
     """
-    told = placed_events(events, roles).collect()
-    fresh = drop_stale_dumps(collectives.pipe(require, COLLECTIVES).collect(), told)
-    said = name_communicators(fresh, told)
-    told, named = told.lazy(), name_groups(said).lazy()
+    told = placed_events(events, roles).collect().lazy()
+    named = _named(collectives.pipe(require, COLLECTIVES), told)
     rows = ranked(_without_late_inits(named, steps)).collect().lazy()
     progress = run_progress(steps, params.min_silence_seconds, params.min_silence_steps)
     cases = _cases(rows, told, _ranks(steps, roles, rows, told), params)
@@ -94,6 +92,13 @@ def find_hangs(
     return verdict_frame(
         [*found, *(silent_job(one) for one in silences if one.progress.run not in judged)]
     )
+
+
+def _named(collectives: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the collectives of the newest dumps and all else, every group under one name."""
+    told = events.collect()
+    fresh = drop_stale_dumps(collectives.collect(), told)
+    return name_groups(name_communicators(fresh, told)).lazy()
 
 
 def _without_late_inits(collectives: pl.LazyFrame, steps: pl.LazyFrame) -> pl.LazyFrame:
