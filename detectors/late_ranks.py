@@ -18,6 +18,9 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 TRUSTED_TIMING: Final = ("kernel_gpu", "kernel_cpu")
 """Sources that time the kernel; a host's call tells nothing of who came when."""
 
+_SYMMETRIC: Final = r"(?i)all|reduce_?scatter|barrier"
+"""Operations that no rank can leave before all have come; the root of a broadcast can."""
+
 _ONE: Final = ("run", "group", "operation", "sequence", "timing")
 
 
@@ -30,12 +33,14 @@ class LateParams:
             last there.
         min_collectives: So many collectives of a group that all ranks reported, at least.
         min_share: Of them in which the same rank came last.
+        min_wait_seconds: The others wait so long for it, at least.
         min_world: A group of fewer ranks has no majority.
     """
 
     max_own_ratio: float = 0.75
     min_collectives: int = 20
     min_share: float = 0.8
+    min_wait_seconds: float = 1e-4
     min_world: int = 3
 
 
@@ -70,6 +75,7 @@ def find_late_ranks(transfers: pl.LazyFrame, params: LateParams) -> pl.DataFrame
         .filter(
             pl.col("all") >= params.min_collectives,
             pl.col("count") >= params.min_share * pl.col("all"),
+            pl.col("wait") >= params.min_wait_seconds,
         )
         .sort("run", "group", "timing", "last")
         .collect()
@@ -101,7 +107,11 @@ def _ends(whole: pl.LazyFrame) -> pl.LazyFrame:
 
 def _whole(transfers: pl.LazyFrame, min_world: int) -> pl.LazyFrame:
     """Return the collectives that every rank of their group timed in the same way."""
-    known = transfers.filter(pl.col("timing").is_in(TRUSTED_TIMING), pl.col("peer_rank").is_null())
+    known = transfers.filter(
+        pl.col("timing").is_in(TRUSTED_TIMING),
+        pl.col("peer_rank").is_null(),
+        pl.col("operation").str.contains(_SYMMETRIC),
+    )
     return (
         known.drop_nulls(["group", "operation", "sequence", "rank", "world", "seconds"])
         .unique([*_ONE, "rank", "seconds"], keep="first", maintain_order=True)

@@ -59,10 +59,14 @@ def judge(tmp_path: Path) -> Judge:
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
-        reading = read_sources(find_files([tmp_path]), ReadOptions(year=2026), lambda *_: None)
-        return find_all(reading, DetectorParams(), lambda *_: None)
+        reading = read_sources(find_files([tmp_path]), ReadOptions(year=2026), say_nothing)
+        return find_all(reading, DetectorParams(), say_nothing)
 
     return verdicts
+
+
+def say_nothing(_name: str, _done: int, _due: int) -> None:
+    """Report no progress."""
 
 
 def told(verdicts: list[Verdict]) -> list[tuple[object, ...]]:

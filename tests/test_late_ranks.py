@@ -71,6 +71,12 @@ def find(found: list[dict[str, Any]]) -> list[Verdict]:
         ),
         pytest.param(rows(2) * 2, [(2, "h2", "0xaa")], id="every row twice"),
         pytest.param([], [], id="nothing"),
+        pytest.param(rows(0, operation="Broadcast"), [], id="a root need not wait"),
+        pytest.param(
+            [{**row, "seconds": row["seconds"] / 50} for row in rows(2)],
+            [],
+            id="the others wait for a moment",
+        ),
     ],
 )
 def test_late(found: list[dict[str, Any]], expected: list[tuple[object, ...]]) -> None:

@@ -173,6 +173,8 @@ def test_rank_of_a_gpu() -> None:
     assert (one.level, one.subject.run, one.subject.rank, one.subject.gpu) == ("rank", "r", 13, 5)
 
 
+NO_ROWS: list[dict[str, Any]] = []
+
 TABLE = event("ras_group", 0, code="RUNNING", index=0)
 
 
@@ -222,12 +224,12 @@ def both(*reports: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
             id="all at one number",
         ),
         pytest.param(
-            ([], [TABLE, count(11, 3, 9, size=8), count(12, 1, 2, size=8)]),
+            (NO_ROWS, [TABLE, count(11, 3, 9, size=8), count(12, 1, 2, size=8)]),
             [("unknown", "group", None, None, None, "launch_counts", "low")],
             id="the few are not listed",
         ),
         pytest.param(
-            both(report(10, 9, 8, 3), ([], [{**TABLE, "position": 40}])),
+            both(report(10, 9, 8, 3), (NO_ROWS, [{**TABLE, "position": 40}])),
             [],
             id="gone in the report after",
         ),
@@ -240,7 +242,7 @@ def both(*reports: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
             id="behind in several operations is one finding",
         ),
         pytest.param(
-            ([launched(11, rank, 9 - 4 * (rank == 3), host="h") for rank in range(4)], []),
+            ([launched(11, rank, 9 - 4 * (rank == 3), host="h") for rank in range(4)], NO_ROWS),
             [("hang", "rank", "h", 3, None, "behind", "medium")],
             id="every rank listed, and no table",
         ),

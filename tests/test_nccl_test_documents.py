@@ -130,8 +130,8 @@ def test_environment_is_gone(tmp_path: Path, cut: int) -> None:
 
 def test_hosts_in_part(tmp_path: Path) -> None:
     """Where the first rank is missing, or a group of another colour runs, sizes are its own."""
-    alone = {**RUN, "config": {}, "devices": [device(0, "hx8-017"), device(1, "hx8-018", 1)]}
-    late = {**RUN, "config": {}, "devices": [device(4, "hx8-017")], "args": []}
+    alone = {**RUN, "config": None, "devices": [device(0, "hx8-017"), device(1, "hx8-018", 1)]}
+    late = {**RUN, "config": None, "devices": [device(4, "hx8-017")], "args": []}
 
     assert read(tmp_path, json.dumps(alone)).transfers.select("world", "host").row(0) == (
         1,
