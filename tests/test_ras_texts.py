@@ -204,7 +204,7 @@ def test_garbage() -> None:
             "#0-0 (5f0c2a9be1774d03) ERROR\n  Asynchronous error on 1 rank\n"
             "  Rank 9 reported remote process error -- GPU 1 managed by process 6 on node h8\n"
             "#0-0 (5f0c2a9be1774d03) ERROR\n  Initialization error(s) on 4 rank(s)\n",
-            [("ras_error", "remote process error", "10.7.3.8")],
+            [("ras_error", "remote process error", "h8")],
             id="errors, in both spellings, with and without details",
         ),
         pytest.param(
