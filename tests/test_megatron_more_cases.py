@@ -108,6 +108,24 @@ def test_prefixes(text: str, expected: tuple[str | None, datetime | None]) -> No
 
 
 @pytest.mark.parametrize(
+    ("inner", "expected"),
+    [
+        pytest.param(STAMP, WHEN, id="the inner stamp is nearer to the step"),
+        pytest.param(
+            STAMP.replace("04:05:06", "12:05:06"),
+            datetime(2031, 2, 3, 4, 5, 9, tzinfo=UTC),
+            id="one of another zone is not believed",
+        ),
+    ],
+)
+def test_two_stamps(inner: str, expected: datetime) -> None:
+    """Of two stamps the inner one counts, unless they are in two zones."""
+    text = f"2031-02-03T04:05:09Z  {inner}{line(7)}"
+
+    assert rows(text, "end_time") == [(expected,)]
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         pytest.param(
@@ -576,6 +594,14 @@ def test_a_restart_from_scratch(read_texts: Read) -> None:
     (verdict,) = found(read_texts({"train.log": log}))
 
     assert (verdict.cause, verdict.onset_step) == ("started_from_scratch", 10)
+
+
+def test_a_logger_without_a_year() -> None:
+    """The year of a logger's stamp is the one that was given."""
+    text = f"I0811 21:54:55.531340 1400 train.py:88] {line(7)}"
+    steps = read_log_lines(text.encode(), "x.log", "x.log", ReadOptions(year=2031)).steps
+
+    assert steps["end_time"].to_list() == [datetime(2031, 8, 11, 21, 54, 55, 531340, tzinfo=UTC)]
 
 
 def test_blocks_change_nothing(tmp_path: Path) -> None:

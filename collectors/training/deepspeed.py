@@ -14,6 +14,7 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import iso_time
+from collectors.training.own_times import nearer_time
 from collectors.training.rates import seconds_by_rate
 
 DEEPSPEED_HINT: Final = r"SamplesPerSec=|OVERFLOW!|overflow!|, skipped=|iter time \(s\):"
@@ -88,7 +89,7 @@ def _one_a_step(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     """
     own = iso_time(pl.col("text"), time_zone)
     step = pl.coalesce("step", "new", "old")
-    timed = lines.with_columns(step=step, end_time=own.fill_null(pl.col("time")))
+    timed = lines.with_columns(step=step, end_time=nearer_time(own, pl.col("time")))
     far = pl.col("line").diff() > _MAX_APART_LINES
     again = pl.any_horizontal(
         pl.col(name).is_not_null() & pl.col(name).shift(1).is_not_null()

@@ -12,10 +12,10 @@ import polars as pl
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
-from collectors.texts.stamps import iso_time
 from collectors.training.megatron_events import EVENT_HINT, read_megatron_events
 from collectors.training.megatron_intervals import loss_states, with_intervals
 from collectors.training.megatron_records import read_records, whole_records
+from collectors.training.own_times import nearer_time, with_own_times
 from collectors.training.throughputs import changed_definitions
 
 MEGATRON_HINT: Final = rf"iteration|{EVENT_HINT}"
@@ -45,7 +45,7 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     records, record_lines = read_records(lines, whole, event_lines, options.time_zone)
     if records.is_empty() and event_lines.is_empty():
         return LineReading()
-    loggers = _loggers(between, records, options.time_zone)
+    loggers = _loggers(between, records, options)
     timed = records if loggers.is_empty() else _with_stamps(records, loggers)
     steps = _steps_of(with_intervals(timed, _marks(events)))
     told = [events, changed_definitions(steps)]
@@ -58,12 +58,13 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     )
 
 
-def _loggers(lines: pl.DataFrame, records: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def _loggers(lines: pl.DataFrame, records: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     """Return the prefixes of loggers that stand before records: `line`, `position`, `stamped`."""
     pieces = lines.filter(pl.col("is_torn") & pl.col("text").str.contains(_LOGGER))
     before = records.select("position", next_line="line").unique("position", keep="first")
     mine = pieces.join(before, on="position").filter(pl.col("line") + 1 == pl.col("next_line"))
-    return mine.select("line", "position", stamped=iso_time(pl.col("text"), time_zone))
+    timed = with_own_times(mine, lines, options)
+    return timed.select("line", "position", stamped="end_time")
 
 
 def _with_stamps(records: pl.DataFrame, loggers: pl.DataFrame) -> pl.DataFrame:
@@ -89,7 +90,7 @@ def _steps_of(records: pl.DataFrame) -> pl.DataFrame:
     ]
     numbered = records.with_columns(
         *per_step,
-        end_time=pl.coalesce("time", "own_time"),
+        end_time=nearer_time(pl.col("own_time"), pl.col("time")),
         step_seconds=(pl.col("elapsed_ms") / 1000).fill_null(pl.col("elapsed_s")),
         loss=pl.coalesce("main_loss", "other_loss"),
     )

@@ -40,8 +40,7 @@ def with_own_times(hits: pl.DataFrame, lines: pl.DataFrame, options: ReadOptions
         that runs without a year too: only differences of it count.
     """
     own = iso_time(pl.col("text").str.head(_STAMP_CHARACTERS), options.time_zone)
-    apart = (own - pl.col("time")).dt.total_microseconds().abs() >= MAX_APART_SECONDS * 1e6
-    full = pl.when(apart).then("time").otherwise(pl.coalesce(own, "time"))
+    full = nearer_time(own, pl.col("time"))
     if not hits["text"].str.contains(_SHORT_START).any():
         timed = hits.with_columns(end_time=full)
         return timed.with_columns(tick_seconds=_seconds(pl.col("end_time")))
@@ -56,6 +55,12 @@ def with_own_times(hits: pl.DataFrame, lines: pl.DataFrame, options: ReadOptions
         )
         .drop("month", "day", "clock", "fraction")
     )
+
+
+def nearer_time(own: pl.Expr, envelope: pl.Expr) -> pl.Expr:
+    """Return a line's own time, or its envelope's where it has none or is in another zone."""
+    apart = (own - envelope).dt.total_microseconds().abs() >= MAX_APART_SECONDS * 1e6
+    return pl.when(apart).then(envelope).otherwise(pl.coalesce(own, envelope))
 
 
 def _seconds(time: pl.Expr) -> pl.Expr:
