@@ -574,6 +574,18 @@ def test_what_channels_run_over(via: str, expected: tuple[str | None, ...]) -> N
     assert tuple(found.get(key) for key in keys) == expected
 
 
+def test_connections_were_called_rings() -> None:
+    """Before 2.7 a connection is called a ring, and a network's has no brackets."""
+    text = (
+        f"{INFO} Ring 00 : 15[41000] -> 0[1b000] [receive] via NET/IB/0\n"
+        f"{INFO} Ring 01 : 3 -> 6 [send] via NET/Socket/1\n"
+    )
+    assert events(text, "kind", "peer", "code") == [
+        ("channel", "15", "NET/IB/0"),
+        ("channel", "6", "NET/Socket/1"),
+    ]
+
+
 def test_channels_of_an_edge_are_one_event() -> None:
     """An edge has a line a channel, from both ends; each end's own rank is told."""
     text = "\n".join(

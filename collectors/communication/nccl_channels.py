@@ -1,7 +1,7 @@
 """Read how NCCL connected its ranks: channels, rings and trees, each edge once.
 
-Source: formats of NCCL logs, section 3.2 (`Channel`, `Ring`, `Trees`; 2.10 to 2.30). Both numbers
-of a connection are ranks of its communicator; the device after a network's name counts on the
+Source: formats of NCCL logs, section 3.2 (`Channel`, `Ring`, `Trees`; 2.10 to 2.30; before 2.7
+connections are called rings). Both numbers of a connection are ranks of its communicator; the device after a network's name counts on the
 printing host. Each channel of an edge has a line of its own: an edge is one event that lists them.
 """
 
@@ -12,7 +12,8 @@ import polars as pl
 from collectors.texts.event_labels import event_labels
 
 _EDGE: Final = (
-    r"^(?P<from>\d+)\[(?P<from_device>[0-9a-fA-F]+)\] -> (?P<to>\d+)\[(?P<to_device>[0-9a-fA-F]+)\]"
+    r"^(?P<from>\d+)(?:\[(?P<from_device>[0-9a-fA-F]+)\])? -> "
+    r"(?P<to>\d+)(?:\[(?P<to_device>[0-9a-fA-F]+)\])?"
     r"(?: \[(?P<direction>send|receive)\])? via (?P<via>.+)$"
 )
 
