@@ -129,12 +129,12 @@ def _low(row: dict[str, Any], params: ScoreParams) -> Verdict:
     is_sure = row["flagged"] or row["reports"] >= params.min_reports
     confidence: Confidence = "medium" if is_sure else "low"
     section = f" of section {row['section']}" if row["section"] else ""
-    score = "a score" if row["score"] is None else f"a score of {row['score']:.3g}"
+    score = "a score" if row["score"] is None else f"a score of {row['score']:.6g}"
     what = (
         f"{row['tool']} gives rank {row['rank']} {score} ({row['code']}{section}), below "
         f"{row['limit']:g}, in {row['reports']} report(s)"
     )
-    usual = "" if row["usual"] is None else f"; the median score is {row['usual']:.3g}"
+    usual = "" if row["usual"] is None else f"; the median score is {row['usual']:.6g}"
     without = f"; {row['unscored']} rank(s) have none, and no minimum counts them"
     what += usual + (without if row["unscored"] else "")
     return Verdict(

@@ -4,6 +4,7 @@ Source: formats of progress streams, sections 0.6 and 12: a job that was started
 event file, whose first step lies before the last one of the file before.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,6 +13,9 @@ from typing import Final, cast
 import polars as pl
 
 from collectors.readings import Reading
+
+_PROCESS_FILES: Final = r"\btfevents\."
+"""Files that every process of a run begins anew. Source: the names of TensorBoard's event files."""
 
 _KEY: Final = ("run", "source")
 
@@ -37,7 +41,8 @@ def number_successions(reading: Reading) -> Reading:
 
     Returns:
         The same rows. A file that begins after another one of its run ended, and not behind its
-        last step, is the next attempt; one that goes on behind it is the same attempt.
+        last step, is the next attempt; one that goes on behind it is the same attempt, unless
+        it is of a kind that each process begins anew.
     """
     moves = [
         (run, source, by)
@@ -83,12 +88,14 @@ def _parts(steps: pl.DataFrame) -> dict[str | None, list[_Part]]:
 
 def _moves(parts: Iterable[_Part]) -> list[tuple[str, int]]:
     """Return by how much the attempts of each file count on from those before it."""
+    is_new = re.compile(_PROCESS_FILES)
     done: list[tuple[_Part, int]] = []
     for part in parts:
         before = [(one, by) for one, by in done if one.end <= part.start]
         moved = 0
         if before:
             last, by = max(before, key=lambda pair: (pair[0].end, pair[0].source))
-            moved = by + last.attempts - (part.first_step > last.last_step)
+            goes_on = part.first_step > last.last_step and not is_new.search(part.source)
+            moved = by + last.attempts - goes_on
         done.append((part, moved))
     return [(part.source, moved) for part, moved in done]

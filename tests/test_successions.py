@@ -51,6 +51,14 @@ def attempts(reading: Reading) -> list[tuple[str, int]]:
             id="one that goes on behind it is the same",
         ),
         pytest.param(
+            [
+                ("x/out.tfevents.1", 0, range(10), None),
+                ("x/out.tfevents.2", 20, range(10, 12), None),
+            ],
+            [("x/out.tfevents.1", 0), ("x/out.tfevents.2", 1)],
+            id="an event file is a process of its own, wherever it goes on",
+        ),
+        pytest.param(
             [("a", 0, range(10), None), ("b", 5, range(6, 12), None)],
             [("a", 0), ("b", 0)],
             id="files of one time are two views of one attempt",
