@@ -638,6 +638,33 @@ def test_a_record_of_the_greatest_length_is_cut() -> None:
     assert events(text[:1000], "kind") == [("net_devices",)]
 
 
+def test_flushes_of_a_process_are_one_event() -> None:
+    """All that waits on a queue pair is flushed after its first error: one event a peer."""
+    lines = [
+        f"{WARN} NET/IB : Got completion from peer 10.77.3.{peer}<1> with error {status}, "
+        "opcode 0, len 0, vendor err 249"
+        for peer, status in ((7, 12), (7, 5), (7, 5), (8, 5), (7, 12))
+    ]
+    assert events("\n".join(lines), "code", "peer", "count") == [
+        ("12", "10.77.3.7", 1),
+        ("5", "10.77.3.7", 2),
+        ("5", "10.77.3.8", 1),
+        ("12", "10.77.3.7", 1),
+    ]
+
+
+def test_before_2_4_networks_were_chosen_in_other_words() -> None:
+    """The interface and the network of the first releases."""
+    text = (
+        "hx8-001:17280:17553 [0] INFO NET : Using interface eth0:10.77.3.1<0>\n"
+        "hx8-001:17280:17553 [0] INFO Using internal Network Socket\n"
+    )
+    assert events(text, "kind", "code", "peer") == [
+        ("oob_address", "eth0", "10.77.3.1"),
+        ("net_choice", "Socket", None),
+    ]
+
+
 def test_the_first_line_before_the_name() -> None:
     """Before 2.4 lines do not name NCCL, and a bar without newline may stand before a record."""
     text = (

@@ -532,3 +532,31 @@ def test_dumps(
     """What the dumps of all ranks tell, over the command line."""
     files = {f"comm_lib_trace_rank_{rank}": text for rank, text in enumerate(dumps)}
     assert verdicts(tmp_path, files) == expected
+
+
+TENSOR = "TENSOR_MODEL_PARALLEL_GROUP"
+
+
+@pytest.mark.xfail(strict=True, reason="waits for the hang reasoning: members that sizes tell")
+def test_a_member_that_only_the_sizes_tell(tmp_path: Path) -> None:
+    """Output and input tell how large a group is, and one rank of all was never heard."""
+    text = "".join(
+        caught(rank, "SeqNum=70, OpType=ALLGATHER, NumelIn=4, NumelOut=8", place=rank % 2)
+        + standing(
+            rank, 70, head=f"PG ID {rank // 2} PG GUID {20 + rank // 2}({TENSOR}) Rank {rank % 2}"
+        )
+        for rank in range(8)
+        if rank != 5
+    )
+    assert verdicts(tmp_path, {"train.log": text}) == [("hang", "rank", "rank=5", None, "medium")]
+
+
+@pytest.mark.xfail(strict=True, reason="waits for the hang reasoning: a gap in a group's ranks")
+def test_a_gap_in_the_ranks_of_a_group(tmp_path: Path) -> None:
+    """Ranks 0, 2 and 3 of a group, all with the same global number, miss rank 1."""
+    text = "".join(
+        f"[rank{rank}]:[E ProcessGroupNCCL.cpp:1537] [PG 3 Rank {rank}] Timeout at NCCL work: 7, "
+        "last enqueued NCCL work: 7, last completed NCCL work: 6.\n"
+        for rank in (0, 2, 3)
+    )
+    assert verdicts(tmp_path, {"train.log": text}) == [("hang", "rank", "rank=1", None, "medium")]

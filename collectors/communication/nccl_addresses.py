@@ -10,7 +10,7 @@ import polars as pl
 
 _ADDRESS: Final = r"([A-Za-z][\w.@-]*):(\[?[0-9A-Fa-f.:]+(?:%[\w.@-]+)?\]?)<\d+>"
 
-_SAYS: Final = r"^Bootstrap ?: Using|; OOB "
+_SAYS: Final = r"^Bootstrap ?: Using|^NET : Using interface|; OOB "
 
 _BRIDGE: Final = r"^(?:docker|veth|br-|cni|flannel|cali|virbr|tun|tap|ip6tnl|podman|lxc)"
 

@@ -1,8 +1,9 @@
 """Read how NCCL connected its ranks: channels, rings and trees, each edge once.
 
 Source: formats of NCCL logs, section 3.2 (`Channel`, `Ring`, `Trees`; 2.10 to 2.30; before 2.7
-connections are called rings). Both numbers of a connection are ranks of its communicator; the device after a network's name counts on the
-printing host. Each channel of an edge has a line of its own: an edge is one event that lists them.
+connections are called rings). Both numbers of a connection are ranks of its communicator; the
+device after a network's name counts on the printing host. Each channel of an edge has a line of its
+own: an edge is one event that lists them.
 """
 
 from typing import Final

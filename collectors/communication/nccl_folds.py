@@ -25,6 +25,9 @@ _BY_PEER: Final = ("comm_retry",)
 _BY_PROCESS: Final = ("trail", "hint")
 """Kinds of which a process' first line tells all: a trail's first code is the cause's."""
 
+_FLUSHED: Final = "5"
+"""Status of all that still waits on a queue pair that failed: hundreds of lines."""
+
 _NUMBER: Final = r"0x[0-9a-fA-F]+|\d+"
 
 _PROCESS: Final = ("host", "rank", "pid", "kind")
@@ -40,6 +43,7 @@ def fold_repeats(events: pl.DataFrame) -> pl.DataFrame:
         The events by `line`; `count` adds up, `last` is the time of the last.
     """
     kind = pl.col("kind")
+    is_flush = ((kind == "net_error") & (pl.col("code") == _FLUSHED)).fill_null(value=False)
     what = (
         pl.when(kind.is_in(_BY_CODE))
         .then("code")
@@ -47,10 +51,10 @@ def fold_repeats(events: pl.DataFrame) -> pl.DataFrame:
         .then("text")
         .when(kind.is_in(_BY_SHAPE))
         .then(pl.col("text").str.replace_all(_NUMBER, "#"))
-        .when(kind.is_in(_BY_PEER))
+        .when(kind.is_in(_BY_PEER) | is_flush)
         .then("peer")
     )
-    is_folded = kind.is_in([*_BY_CODE, *_BY_TEXT, *_BY_SHAPE, *_BY_PEER, *_BY_PROCESS])
+    is_folded = is_flush | kind.is_in([*_BY_CODE, *_BY_TEXT, *_BY_SHAPE, *_BY_PEER, *_BY_PROCESS])
     folded = events.filter(is_folded).with_columns(what=what)
     first = pl.all().exclude(*_PROCESS, "what", "count", "last").first()
     joined = folded.group_by(*_PROCESS, "what", maintain_order=True).agg(
