@@ -75,13 +75,18 @@ def _averages(ends: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cuts(marked: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return one event at the last row, or the header, of each table that no footer follows."""
+    """Return one event at the last row, or the header, of each table that no footer follows.
+
+    A row is printed when its size begins, and again when it is done: half a row is where it died.
+    """
     ended = marked.filter(pl.col("part") == "end").select("table").unique()
     begun = marked.filter(pl.col("part").is_in(["header", "row"]))
     last = begun.group_by("table", maintain_order=True).agg(
         pl.col("line", "position", "time", "text").last(),
         headers=(pl.col("part") == "header").sum(),
     )
+    begun_size = pl.col("text").str.extract(r"^\s*(\d+)\s", 1)
+    size = pl.coalesce(begun_size, pl.col("bytes").cast(pl.String))
     sizes = rows.group_by("table", maintain_order=True).agg(
         pl.col("bytes").last(), pl.col("operation", "group", "host").first()
     )
@@ -91,9 +96,9 @@ def _cuts(marked: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         .join(sizes, on="table", how="left", maintain_order="left")
         .with_columns(
             kind=pl.lit("benchmark_cut"),
-            code=pl.col("bytes").cast(pl.String),
+            code=size,
             severity=pl.lit("warning"),
-            attributes=_labels({"bytes": pl.col("bytes")}),
+            attributes=_labels({"bytes": size}),
         )
     )
 

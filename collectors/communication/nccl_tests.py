@@ -81,7 +81,7 @@ def read_nccl_tests(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     rows = read_rows(marked, options.time_zone).join(shapes, on="table", how="left")
     ends = read_ends(marked, rows)
     events = pl.concat([ends, read_failures(marked)], how="diagonal").sort("position")
-    taken = pl.concat([rows["line"], rows["second_line"].drop_nulls()])
+    taken = pl.concat([rows["line"], rows["second_line"].drop_nulls(), events["line"]])
     claimed = marked.filter((pl.col("part") != "row") | pl.col("line").is_in(taken.implode()))
     places = devices.group_by("rank", maintain_order=True).agg(
         pl.col("host").unique(), pl.col("gpu", "index").first()
