@@ -228,6 +228,16 @@ def test_hang_cases(
     assert [(v.kind, v.level, v.subject.rank, v.confidence) for v in found] == expected
 
 
+def test_the_first_reporter_is_a_victim(
+    log_verdicts: Callable[[dict[str, str]], list[Verdict]],
+) -> None:
+    """Whoever is named by a dump signal waited; eight of eight that were heard are told."""
+    (behind,) = log_verdicts({"train.log": BEHIND})
+    assert behind.victims == tuple(f"rank {rank}" for rank in (0, 1, 2, 4, 5, 6, 7))
+    (alike,) = log_verdicts({"train.log": ALIKE})
+    assert "8 of 8 ranks heard" in alike.evidence[0].what
+
+
 def dump(standings: dict[str, tuple[int, int]], entries: list[tuple[str, int, str, int]]) -> str:
     """A dump: (enqueued, completed) by group; entries are (group, number, state, record)."""
     groups = {"0": "[0, 1, 2, 3]", "5": "[0, 1]"}

@@ -209,3 +209,32 @@ def test_network_cases(
     found = log_verdicts(files)
     told = [(v.kind, v.level, who(v), v.cause, v.confidence) for v in found]
     assert [one for one in told if one[0] != "hang"] == expected
+
+
+def test_the_accusers_are_victims(
+    log_verdicts: Callable[[dict[str, str]], list[Verdict]],
+) -> None:
+    """Two hosts that name the one with the port error support it; which NIC is to be told."""
+    (verdict,) = log_verdicts({"job.log": PORT_ERROR + ERROR_12})
+    assert verdict.victims == ("hx8-050", "hx8-051")
+    assert [one.what.count("port error") for one in verdict.evidence] == [1, 0, 0]
+    assert verdict.needed == "the host's kernel log names the NIC"
+
+
+def test_a_shared_nic_crosses_rails(
+    log_verdicts: Callable[[dict[str, str]], list[Verdict]],
+) -> None:
+    """The channel that leaves on one device and arrives on another supports the finding."""
+    (verdict,) = log_verdicts({"job.log": SHARED_NIC})
+    assert [one.what for one in verdict.evidence] == [
+        "GPUs 0, 1 of hx8-011 share NET/IB/1",
+        "channel 00 goes from device 1 of hx8-011 to device 0 of hx8-012",
+    ]
+
+
+def test_a_visitor_is_told_by_what_he_said(
+    log_verdicts: Callable[[dict[str, str]], list[Verdict]],
+) -> None:
+    """An address outside of the job, and the greeting that the magic number spells."""
+    (verdict,) = log_verdicts(VISITOR)
+    assert verdict.alternatives == ("outside: 10.99.0.7", "outside: says 'GET / HT'")
