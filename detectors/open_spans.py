@@ -47,7 +47,7 @@ def _of_run(rows: pl.DataFrame, part: pl.DataFrame) -> pl.DataFrame:
 
 
 def _judged(spans: pl.DataFrame, steps: pl.DataFrame, max_share: float) -> list[Verdict]:
-    last = spans.with_columns(step=_step()).sort("rank", "time").unique("rank", keep="last")
+    last = _standing(spans.with_columns(step=_step()), steps)
     ranks = pl.concat([steps["rank"].drop_nulls(), last["rank"]]).n_unique()
     for suspects in (last, *_odd_ones(last)):
         if 0 < suspects.height <= max_share * ranks:
@@ -55,6 +55,17 @@ def _judged(spans: pl.DataFrame, steps: pl.DataFrame, max_share: float) -> list[
             end = max(times, default=None)
             return [_verdict(row, ranks, end) for row in suspects.sort("rank").to_dicts()]
     return []
+
+
+def _standing(spans: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """Return the last open span of each rank that has finished no step since.
+
+    An earlier attempt's record, and work beside the steps, leave spans open too.
+    """
+    done = steps.group_by("rank").agg(pl.col("end_time").max())
+    last = spans.sort("rank", "time").unique("rank", keep="last", maintain_order=True)
+    went_on = (pl.col("end_time") > pl.col("time")).fill_null(value=False)
+    return last.join(done, on="rank", how="left", maintain_order="left").filter(~went_on)
 
 
 def _step() -> pl.Expr:
@@ -69,7 +80,7 @@ def _step() -> pl.Expr:
 
 def _odd_ones(spans: pl.DataFrame) -> list[pl.DataFrame]:
     """Return who is a step behind, and who is in another span than most."""
-    usual = spans["code"].mode().sort().first()
+    usual = pl.col("code").mode().sort().first()
     return [
         spans.filter(pl.col("step") < pl.col("step").max()),
         spans.filter(pl.col("code") != usual),

@@ -30,11 +30,14 @@ def events(spans: list[Span]) -> pl.LazyFrame:
     return conform(pl.LazyFrame(rows, schema_overrides={"time": EVENTS["time"]}), EVENTS)
 
 
-def steps(ranks: int, seconds: float | None = 100.0) -> pl.LazyFrame:
-    """The last step of some ranks."""
+def steps(ranks: int, seconds: float | None = 100.0, *, ahead: bool = False) -> pl.LazyFrame:
+    """The last step of some ranks; rank 3 finished none since its span, unless it is ahead."""
     end = None if seconds is None else START + timedelta(seconds=seconds)
+    late = (pl.col("rank") != 3) | pl.lit(value=ahead)
     frame = pl.LazyFrame({"rank": list(range(ranks))}).with_columns(
-        run=pl.lit("r"), step=4, end_time=pl.lit(end, dtype=STEPS["end_time"])
+        run=pl.lit("r"),
+        step=4,
+        end_time=pl.when(late).then(pl.lit(end, dtype=STEPS["end_time"])),
     )
     return conform(frame, STEPS)
 
@@ -46,25 +49,31 @@ def steps(ranks: int, seconds: float | None = 100.0) -> pl.LazyFrame:
         pytest.param([(3, "forward", 5, 90.0)], 8, [(3, "medium")], id="so far for seconds only"),
         pytest.param([(3, "forward", 5, None)], 8, [(3, "medium")], id="without a clock"),
         pytest.param(
-            [(rank, "reduce", 5, 0.0) for rank in (0, 1, 2)] + [(3, "data", 5, 0.0)],
+            [(rank, "reduce", 5, 101.0) for rank in (0, 1, 2)] + [(3, "data", 5, 0.0)],
             4,
             [(3, "high")],
             id="all stand, one elsewhere",
         ),
         pytest.param(
-            [(rank, "forward", 6, 0.0) for rank in (0, 1, 2)] + [(3, "forward", 5, 0.0)],
+            [(rank, "forward", 6, 101.0) for rank in (0, 1, 2)] + [(3, "forward", 5, 0.0)],
             4,
             [(3, "high")],
             id="all stand, one a step behind",
         ),
-        pytest.param([(rank, "forward", 5, 0.0) for rank in range(4)], 4, [], id="all stand alike"),
-        pytest.param([(0, "forward", 5, 0.0)], 1, [], id="a single rank has nobody beside it"),
+        pytest.param([(rank, "forward", 5, 101.0) for rank in range(4)], 4, [], id="all stand alike"),
+        pytest.param([(0, "forward", 5, 101.0)], 1, [], id="a single rank has nobody beside it"),
     ],
 )
 def test_open_spans(spans: list[Span], ranks: int, expected: list[tuple[int, str]]) -> None:
     """The rank that the others have left, or that is behind or elsewhere, hangs."""
     found = find_open_spans(steps(ranks), events(spans), 0.4)
     assert [(one.subject.rank, one.confidence) for one in found] == expected
+
+
+def test_a_rank_that_went_on() -> None:
+    """A span that an earlier attempt left open is no hang of a rank that makes steps."""
+    spans = events([(3, "forward", 5, 0.0)])
+    assert find_open_spans(steps(8, ahead=True), spans, 0.4) == []
 
 
 def test_no_clock_at_all() -> None:
