@@ -60,7 +60,9 @@ def steps(ranks: int, seconds: float | None = 100.0, *, ahead: bool = False) -> 
             [(3, "high")],
             id="all stand, one a step behind",
         ),
-        pytest.param([(rank, "forward", 5, 101.0) for rank in range(4)], 4, [], id="all stand alike"),
+        pytest.param(
+            [(rank, "forward", 5, 101.0) for rank in range(4)], 4, [], id="all stand alike"
+        ),
         pytest.param([(0, "forward", 5, 101.0)], 1, [], id="a single rank has nobody beside it"),
     ],
 )
