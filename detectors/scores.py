@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.frames import EVENTS, require
+from collectors.texts.event_labels import label_value
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict, verdict_frame
 
 _KIND: Final = "perf_score"
@@ -68,7 +69,7 @@ def find_scored_ranks(events: pl.LazyFrame, params: ScoreParams) -> pl.DataFrame
 
 def _scores(events: pl.LazyFrame, params: ScoreParams) -> pl.DataFrame:
     """Return the scores by time, each attribute a column; `low` and `blind` judge them."""
-    attribute = {name: _attribute(name) for name in _KEYS}
+    attribute = {name: label_value(name) for name in _KEYS}
     limit = pl.col("threshold").cast(pl.Float64, strict=False).fill_null(params.min_score)
     score = pl.col("score").cast(pl.Float64, strict=False)
     flagged = pl.col("flagged")
@@ -84,11 +85,6 @@ def _scores(events: pl.LazyFrame, params: ScoreParams) -> pl.DataFrame:
         .sort("run", "time", "source", "position", "rank", "code", "section", "score")
         .collect()
     )
-
-
-def _attribute(name: str) -> pl.Expr:
-    value = pl.element().filter(pl.element().struct.field("key") == name).struct.field("value")
-    return pl.col("attributes").list.eval(value).list.first().alias(name)
 
 
 def _flagged(ranks: pl.DataFrame) -> pl.DataFrame:

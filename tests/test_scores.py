@@ -20,6 +20,8 @@ from collectors.training.score_reports import read_score_reports
 from collectors.training.score_texts import number_of, scores_in, scores_of
 from detectors.scores import ScoreParams, find_scored_ranks
 from detectors.verdicts import Verdict, verdicts_of
+from paceline.findings import DetectorParams, find_all
+from paceline.sources import find_files, read_sources
 
 OPTIONS = ReadOptions()
 REPORT = """\
@@ -177,6 +179,18 @@ def test_cycle(tmp_path: Path) -> None:
     ]
 
 
+def test_cycle_events(tmp_path: Path) -> None:
+    """Start and end of a cycle are events that carry what else its file tells."""
+    (tmp_path / "c").write_text(CYCLE, encoding="utf-8")
+    events = read_resiliency_documents(tmp_path / "c", "c", OPTIONS).events
+    told = [{"key": "standby_nodes", "value": "n004"}]
+
+    assert events.select("kind", "code", "message", "attributes").rows() == [
+        ("run_start", "cycle 3", "cycle 3 starts on 3 hosts", told),
+        ("run_end", "cycle 3", "cycle 3 ends on 3 hosts", told),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "hosts", "world"),
     [
@@ -277,6 +291,17 @@ NAN = float("nan")
 def test_findings(rows: list[dict[str, object]], expected: list[tuple[object, ...]]) -> None:
     """A low score is passed on as an opinion, a missing one as unknown."""
     assert short(found(*rows)) == expected
+
+
+def test_a_line_of_scores_is_judged_as_a_whole(tmp_path: Path) -> None:
+    """From the printed line to the findings: who is low, who is not, who is not known."""
+    text = "gpu_relative_perf_scores {0: 0.98, 1: NaN, 2: 0.74, 3: 0.75}, threshold 0.75\n"
+    (tmp_path / "nvrx.log").write_text(text, encoding="utf-8")
+    reading = read_sources(find_files([tmp_path]), OPTIONS, lambda *_: None)
+    verdicts = find_all(reading, DetectorParams(), lambda *_: None)
+
+    assert short(verdicts) == [("slow", "rank", 2, "low"), ("unknown", "rank", 1, "low")]
+    assert "1 rank(s) have none, and no minimum counts them" in verdicts[0].evidence[0].what
 
 
 def test_words() -> None:

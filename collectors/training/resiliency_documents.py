@@ -17,6 +17,7 @@ from collectors.identity import canonical_host
 from collectors.readings import Reading, count_lines, reading_of
 from collectors.slurm.hostlists import HostlistError, expand_hostlist
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.event_labels import event_labels
 from collectors.texts.json_documents import (
     Document,
     items_of,
@@ -37,6 +38,9 @@ _REPORT: Final = re.compile(r'"(?:gpu|section)_(?:relative|individual)_perf_scor
 
 _REASON: Final = "neither a cycle nor a straggler report"
 
+_TOLD: Final = ("generation", "cycle_log_file", "standby_nodes")
+"""What else a cycle's file tells, as it is."""
+
 _JOBS: Final = schema_of(
     {
         "run": pl.String,
@@ -50,6 +54,7 @@ _JOBS: Final = schema_of(
         "reason": pl.String,
         "position": pl.Int64,
         "text": pl.String,
+        **dict.fromkeys(_TOLD, pl.String),
     }
 )
 
@@ -127,6 +132,9 @@ def _job(document: Document) -> dict[str, Any]:
         "reason": "no progress" if code == NO_PROGRESS_EXIT else None,
         "position": document.line,
         "text": document.text,
+        "generation": text_of(cycle.get("generation")),
+        "cycle_log_file": text_of(cycle.get("cycle_log_file")),
+        "standby_nodes": text_of(cycle.get("standby_nodes")),
     }
 
 
@@ -161,6 +169,7 @@ def _marks(jobs: pl.DataFrame) -> list[pl.DataFrame]:
             code="name",
             severity=pl.lit("info"),
             count=pl.lit(1),
+            attributes=event_labels({name: pl.col(name) for name in _TOLD}),
             message=pl.concat_str(
                 pl.col("name"),
                 pl.lit(f" {word} on "),
