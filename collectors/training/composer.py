@@ -14,7 +14,7 @@ from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
 from collectors.training.record_blocks import NUMBER, named, read_blocks
 
-COMPOSER_HINT: Final = r"\[(?:batch|ba)=\d|^\s+Train \S+: |\[Eval batch=|^\s+Eval \S+: "
+COMPOSER_HINT: Final = r"\[batch=|\[ba=| Train [a-z]|\tTrain [a-z]"
 
 _HEADER: Final = (
     r"(?:^|\s)(?:\[epoch=[0-9/]+\])?\[(?:batch|ba)=([0-9]+)(?:/[0-9]+)?\](?:\[[^\]]*\])*:\s*$"

@@ -22,7 +22,7 @@ DICT_START: Final = (
     r"\{'(?:loss|learning_rate|grad_norm|epoch|num_tokens|train_\w+|eval_\w+|rewards?/\w+)': "
 )
 
-DICT_HINT: Final = rf"{DICT_START}|\*\*\*\*\* (?:train|eval) metrics|\d+%\||\d+it \["
+DICT_HINT: Final = rf"{DICT_START}|\*\*\*\*\* (?:train|eval) metrics|%\||it \["
 
 _METRICS: Final = r"^\s+(?:(?:train|eval)_\w+|epoch|total_flos) += "
 

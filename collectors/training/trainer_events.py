@@ -28,7 +28,7 @@ _PHRASES: Final = (
     Phrase(kind="evaluation", pattern=r"^\s*step:(?P<code>\d+)/\d+ val_loss:"),
     Phrase(kind="evaluation", pattern=r"^\s*s:(?P<code>\d+) (?:tel|eval):"),
     Phrase(kind="evaluation", pattern=r"^val loss [\d.naif-]+$"),
-    Phrase(kind="evaluation", pattern=r"(?i)completed eval after train step:? (?P<code>\d+)\b"),
+    Phrase(kind="evaluation", pattern=r"[Cc]ompleted eval after train step:? (?P<code>\d+)\b"),
     Phrase(kind="evaluation", pattern=r"^\s*(?:\*{5} *)?Running (?:Evaluation|Prediction)\b"),
     Phrase(
         kind="evaluation",
@@ -36,11 +36,11 @@ _PHRASES: Final = (
     ),
     Phrase(kind="evaluation", pattern=r"^\s*Eval (?:metrics/)?\S+: \S+$", code="metric"),
     Phrase(kind="evaluation", pattern=r"^\s*(?:Validation|Sanity Checking)\b[^|]*: +\d+%\|"),
-    Phrase(kind="evaluation", pattern=r"(?i)^\s*(?:INFO\S* )?(?:starting|running) (?:eval|valid)"),
+    Phrase(kind="evaluation", pattern=r"^\s*(?:INFO\S* )?(?i:starting|running) (?i:eval|valid)"),
     Phrase(
         kind="evaluation",
-        pattern=r"(?i)\b(?:step|iter|iteration)s?[ =:#]*(?P<code>\d+)\b.*"
-        r"\b(?:val|valid|validation|eval|test)[ _/]loss\b",
+        pattern=r"\b(?i:step|iter|iteration)s?[ =:#]*(?P<code>\d+)\b.*"
+        r"\b(?i:val|valid|validation|eval|test)[ _/](?i:loss)\b",
     ),
     Phrase(kind="checkpoint", pattern=r"Finished saving the checkpoint"),
     Phrase(kind="checkpoint_start", pattern=r"Saving the checkpoint \(or staging"),
@@ -55,7 +55,7 @@ _PHRASES: Final = (
     ),
     Phrase(
         kind="checkpoint",
-        pattern=r"(?i)\bcheckpoint saved (?:to|at) (?P<code>\S+)|"
+        pattern=r"\b[Cc]heckpoint saved (?:to|at) (?P<code>\S+)|"
         r"\bsaved a checkpoint at step",
     ),
     Phrase(kind="checkpoint", pattern=r"^saving checkpoint to \S+$"),
@@ -72,23 +72,30 @@ _PHRASES: Final = (
     Phrase(kind="run_end", pattern=r"\bTraining completed\b", code="done"),
     Phrase(kind="run_end", pattern=r"`?Trainer\.fit`? stopped: `?max_", code="done"),
     Phrase(kind="run_facts", pattern=_FACTS),
-    Phrase(kind="run_facts", pattern=r"(?i)\bworld[ _]?size\b['\"]?[ =:]+(?P<code>\d+)\b"),
+    Phrase(kind="run_facts", pattern=r"\b(?i:world[ _]?size)\b['\"]?[ =:]+(?P<code>\d+)\b"),
     Phrase(kind="run_facts", pattern=r"\bNum_devices: (?P<code>\d+)\b"),
     Phrase(kind="gc", pattern=r"\[GC\] \S+ing \S"),
     Phrase(kind="note", pattern=r"\bre-looped\b", code="dataset_repeats"),
-    Phrase(kind="heartbeat", pattern=r"(?i)\bheartbeat\b|\bstill alive\b"),
+    Phrase(kind="heartbeat", pattern=r"\b(?i:heartbeat)s?\b|\bstill alive\b|\b[Kk]eep-?alive\b"),
 )
 """In order: what proves a save comes before what announces one."""
 
-TRAINER_EVENT_HINT: Final = (
-    r"validate step:|(?i:val|eval|validation|test)[ _/]loss\b|"
-    r", val loss |val_loss:|s:\d+ (?:tel|eval):|^val loss |ompleted eval after|"
-    r"Running (?:Eval|Pred|train)|\[Eval batch=|^\s*Eval |^\s*(?:Validation|Sanity Ch)|"
-    r"(?i:starting|running) (?i:eval|valid)|[Cc]heckpoint|Loading model|Resuming |Restor|restore|"
-    r"Saving |Training (?:starts|completed)|stopped: |Continuing |(?i:world[ _]?size)|Number of|"
-    r"^\s*(?:Total|Num|Instantaneous|Gradient|Batch) |"
-    r"Num_devices|\[GC\]|re-looped|(?i:heartbeat)|still alive"
+TRAINER_EVENT_HINT: Final = "|".join(
+    (
+        *("validate step:", "l loss", "l_loss", "l/loss", "n loss", "n_loss", "n/loss", "t loss"),
+        *("t_loss", "t/loss", "val_loss:", " tel:", " eval:", "ompleted eval after", "unning Pred"),
+        *("unning Eval", "unning eval", "unning valid", "tarting eval", "tarting valid"),
+        *("unning Valid", "tarting Eval", "tarting Valid", "Running train", r"\[Eval batch="),
+        *("Eval ", "Validation", "Sanity Ch", "heckpoint", "Loading model", "Resuming ", "Restor"),
+        *("Saving ", "Training starts", "Training completed", "stopped: ", "Continuing training"),
+        *("orld size", "orld_size", "orldsize", "ORLD_SIZE", "Number of train", "Total train"),
+        *("Total optim", "Num Epochs", "Num examples", "Instantaneous batch", "Gradient Acc"),
+        *("Batch size", "Num_devices", r"\[GC\]", "re-looped", "eartbeat", "HEARTBEAT"),
+        *("still alive", "eep-?alive"),
+    )
 )
+"""Words one of which each phrase holds."""
+
 
 _SECONDS: Final = r"(?:in |collection\. )([\d.]+) seconds"
 
