@@ -14,7 +14,7 @@ from collectors.frames import EVENTS, require, schema_of
 from detectors.addresses import known_addresses, with_hosts
 
 OFFSETS: Final = schema_of({"host": pl.String, "offset_seconds": pl.Float64})
-"""What to add to a host's times, at least, to have them on the clock of most."""
+"""What to add to a host's times, at least, to have them on the clock that is most ahead."""
 
 SKEW: Final = "clock_skew"
 
@@ -27,8 +27,8 @@ def with_one_clock(events: pl.LazyFrame) -> pl.LazyFrame:
             seconds that the message took, below 0.
 
     Returns:
-        The events in their order. Of two clocks the one that is behind moves; of many, those that
-        are fewer.
+        The events in their order. Clocks that are behind move forward, to that of the host that is
+        ahead of them all; which of them tells the true time nobody knows.
     """
     offsets = clock_offsets(events).lazy()
     moved = pl.duration(microseconds=(pl.col("offset_seconds") * 1e6).round())
@@ -59,31 +59,15 @@ def clock_offsets(events: pl.LazyFrame) -> pl.DataFrame:
         .collect()
     )
     lags = {(ahead, behind): lag for ahead, behind, lag in most.iter_rows()}
-    moved = {host: by for part in _parts(lags) for host, by in _offsets(part).items() if by}
-    rows = sorted(moved.items())
+    rows = sorted((host, by) for host, by in _offsets(lags).items() if by)
     return pl.DataFrame(rows, schema=OFFSETS, orient="row")
 
 
-def _parts(lags: Mapping[tuple[str, str], float]) -> list[dict[tuple[str, str], float]]:
-    """Return the proofs split into sets that share no host."""
-    parts: list[dict[tuple[str, str], float]] = []
-    for pair, lag in lags.items():
-        mine = [part for part in parts if any(set(pair) & set(other) for other in part)]
-        parts = [part for part in parts if part not in mine]
-        parts.append({key: value for part in mine for key, value in part.items()} | {pair: lag})
-    return parts
-
-
 def _offsets(lags: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Return what to add to the clocks of connected hosts."""
+    """Return what to add to each clock: the longest chain of proofs that it is behind."""
     hosts = {host for pair in lags for host in pair}
-    behind = {host for _, host in lags}
-    moves_forward = len(behind) <= len(hosts - behind)
     moved = dict.fromkeys(hosts, 0.0)
     for _ in hosts:
         for (first, second), lag in lags.items():
-            if moves_forward:
-                moved[second] = max(moved[second], moved[first] + lag)
-            else:
-                moved[first] = min(moved[first], moved[second] - lag)
+            moved[second] = max(moved[second], moved[first] + lag)
     return moved

@@ -96,8 +96,8 @@ def test_with_hosts() -> None:
         ),
         pytest.param(
             [skew("a", "b", 40.0), skew("a", "c", 41.0)],
-            [("a", -41.0)],
-            id="of three the one ahead of both moves",
+            [("b", 40.0), ("c", 41.0)],
+            id="both that are behind one move",
         ),
         pytest.param(
             [skew("a", "c", 40.0), skew("b", "c", 41.0)], [("c", 41.0)], id="the one behind both"
@@ -110,12 +110,15 @@ def test_with_hosts() -> None:
             [("b", 2.0), ("d", 9.0)],
             id="parts that meet",
         ),
+        pytest.param(
+            [skew("a", "b", 2.0), skew("b", "c", 3.0)], [("b", 2.0), ("c", 5.0)], id="a chain"
+        ),
         pytest.param([skew("a", "a", 2.0), skew("a", "b", 0.0)], [], id="proofs of nothing"),
         pytest.param([event("clock_skew", "a", "b", code="x")], [], id="no number"),
     ],
 )
 def test_offsets(rows: list[dict[str, Any]], expected: list[tuple[str, float]]) -> None:
-    """Fewer clocks move, and no further than is proven."""
+    """Clocks that are behind move, and no further than is proven."""
     assert clock_offsets(frame(*rows)).rows() == expected
     assert clock_offsets(frame(*reversed(rows))).rows() == expected
 

@@ -34,7 +34,8 @@ _COMMAND: Final = (
 """The command that starts a test; other lines that name the program are not its own."""
 
 _START: Final = (
-    r"^#\s*(?:nThread|Using devices|nccl-tests version|rccl-tests|Collective test starting"
+    r"^rccl-tests: Version|^#\s*(?:nThread|Using devices|nccl-tests version|rccl-tests"
+    r"|Collective test starting|Errors with asterisks"
     r"|Writing JSON output|skipping json|Blocking Enabled|Per-Iteration Report"
     r"|Parallel Init Enabled|Reducing maxBytes|GPU memory usage|error:|rccl version|RCCL version)"
 )
@@ -99,7 +100,7 @@ def _marked(lines: pl.DataFrame) -> pl.DataFrame:
     A table begins with the first line of a preamble after rows or an end.
     """
     text = pl.col("text")
-    may_be = text.str.starts_with("#") | text.str.contains(rf"{_ROW}|_perf|Test \w+")
+    may_be = text.str.starts_with("#") | text.str.contains(rf"{_ROW}|_perf|Test \w+|^rccl-tests")
     part = pl.coalesce(
         pl.when(text.str.contains(pattern)).then(pl.lit(name)) for name, pattern in _PARTS.items()
     )
