@@ -176,8 +176,17 @@ def _signs(events: pl.LazyFrame) -> pl.LazyFrame:
     return events.group_by(_ATTEMPT).agg(
         hung=pl.col("time").filter(hangs).min(),
         wails=(is_wail | hangs).any(),
-        ended=((pl.col("kind") == "run_end") & (pl.col("code") == "done")).any(),
+        ended=_says_goodbye().any(),
     )
+
+
+def _says_goodbye() -> pl.Expr:
+    """Return whether a trainer says that it ends, at its time limit or when asked, or is done.
+
+    Without a position it is its scheduler that says so, and means no goodbye by any other state.
+    """
+    is_end = pl.col("kind") == "run_end"
+    return is_end & ((pl.col("code") == "done") | pl.col("position").is_not_null())
 
 
 def _survived(params: EndingParams) -> pl.Expr:

@@ -64,3 +64,34 @@ def number_rounds(reading: Reading) -> Reading:
     others = reading.placements.join(placed, on=theirs, how="anti", nulls_equal=True)
     jobs = [reading.jobs.filter(~is_round), round_jobs(rounds)]
     return replace(reading, jobs=pl.concat(jobs), placements=pl.concat([others, placed]))
+
+
+def name_lost_nodes(reading: Reading) -> Reading:
+    """Return the reading with the node that a job lost, where its accounts do not name it.
+
+    Args:
+        reading: What all readers found, with its runs named. Of a loss without a host it is the
+            only node of which any source says, at that time or without one, that the run lost it.
+    """
+    is_loss = pl.col("kind") == "node_failure"
+    named = reading.events.filter(
+        is_loss, pl.col("host").is_not_null(), pl.col("run").is_not_null()
+    )
+    if named.is_empty():
+        return reading
+    events = reading.events.with_row_index("_row")
+    bare = events.filter(is_loss, pl.col("host").is_null(), pl.col("run").is_not_null())
+    apart = (pl.col("time") - pl.col("told")).abs() > pl.duration(minutes=_MAX_LATE_MINUTES)
+    found = (
+        bare.select("_row", "run", "time")
+        .join(named.select("run", node="host", told="time"), on="run")
+        .filter(~apart.fill_null(value=False))
+        .group_by("_row")
+        .agg(pl.col("node").unique())
+        .filter(pl.col("node").list.len() == 1)
+        .with_columns(pl.col("node").list.first())
+    )
+    told = events.join(found, on="_row", how="left", maintain_order="left").with_columns(
+        host=pl.coalesce("host", "node")
+    )
+    return replace(reading, events=told.select(reading.events.columns))

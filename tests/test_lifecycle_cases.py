@@ -75,6 +75,37 @@ REQUEUED = """\
     ("files", "expected"),
     [
         pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "[exiting program after receiving SIGTERM.] datetime: 2031-02-03 03:59:50\n"
+                + LIMIT.replace("09:01", "04:00"),
+                "sacct.txt": TIMED_OUT.replace("09:01", "04:00"),
+            },
+            [],
+            id="a job that ends itself at its time limit is a link of a chain, no failure",
+        ),
+        pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "srun: error: Node failure on n3\nsrun: error: n3: tasks 8-11: Killed\n"
+                + LIMIT.replace("09:01", "04:00").replace("TIME LIMIT", "NODE FAILURE"),
+                "sacct.txt": TIMED_OUT.replace("09:01", "04:00").replace("TIMEOUT", "NODE_FAIL"),
+                "sinfo.txt": "n1|allocated|none|Unknown\nn3|down*|gone|2031-02-03T04:00:10\n",
+            },
+            [("crash", "host", "n3", "node_failure", "04:00")],
+            id="the node that accounts do not name is the one that the log names",
+        ),
+        pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "srun: error: n3: task 5: Exited with exit code 1\n"
+                + LIMIT.split("\n")[0].replace("09:01", "04:00").replace(" DUE TO TIME LIMIT", "")
+                + "\nsrun: error: n1: tasks 0-3: Terminated\n"
+            },
+            [("crash", "host", "n3", "exit_1", "04:00")],
+            id="a failed task ends its step, and nobody cancelled anything",
+        ),
+        pytest.param(
             {"train.log": STEPS + PULSES},
             [("hang", "job", None, None, "03:59")],
             id="pulses of a job without steps are no progress: it hangs",

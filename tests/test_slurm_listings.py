@@ -148,3 +148,25 @@ def test_every_line_is_accounted_for(lines: list[str], end: str, tmp_path_factor
 
     rejected = reading.rejects["count"].fill_null(1).sum()
     assert reading.lines_used + rejected == plain_lines(path.read_bytes()).height
+
+
+def test_a_queue_between_bars(tmp_path: Path) -> None:
+    """Squeue with a format of its own: starts are read, and a planned one is none."""
+    path = tmp_path / "squeue.txt"
+    path.write_text(
+        "JOBID|NAME|USER|ST|TIME|START_TIME|NODELIST(REASON)\n"
+        "77|llm|ana|R|1:02:03|2026-01-05T01:00:00|n[001-002]\n"
+        "80_[1-3]|llm|ana|PD|0:00|2026-01-06T01:00:00|(Resources)\n",
+        encoding="utf-8",
+    )
+    reading = read_file(path, path.name, ReadOptions())
+    assert (
+        reading.jobs.select("run", "state", "start", "hosts", "reason").rows(),
+        reading.rejects.height,
+    ) == (
+        [
+            ("77", "RUNNING", datetime(2026, 1, 5, 1, tzinfo=UTC), ["n001", "n002"], None),
+            ("80_[1-3]", "PENDING", None, None, "Resources"),
+        ],
+        0,
+    )

@@ -213,6 +213,14 @@ def test_twin_lines(read: Read) -> None:
             id="a cancelled job is somebody's will",
         ),
         pytest.param(
+            f"srun: error: Node failure on n4\n{CANCELLED} DUE TO NODE FAILURE ***\n",
+            [
+                ("node_failure", "NODE_FAIL", "n4", at("04:05:06")),
+                ("job_cancelled", "NODE FAILURE", "n4", at("04:05:06")),
+            ],
+            id="the node that failed and the end that it led to",
+        ),
+        pytest.param(
             "slurmstepd: error: Detected 1 oom_kill event in StepId=77.0.\n"
             f"srun: error: n5: task 9: Out Of Memory\n{CANCELLED} ***\n",
             [

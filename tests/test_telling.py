@@ -8,7 +8,7 @@ import pytest
 from collectors.frames import EVENTS, JOBS, STEPS
 from collectors.readings import Reading, reading_of
 from paceline.naming import Origin, name_runs
-from paceline.run_attempts import join_attempts, number_rounds
+from paceline.run_attempts import join_attempts, name_lost_nodes, number_rounds
 
 
 def job(source: str, run: str, **more: Any) -> dict[str, Any]:
@@ -135,6 +135,35 @@ def test_attempts_by_time() -> None:
     )
     joined = join_attempts(Reading(jobs=jobs)).jobs
     assert joined["attempt"].to_list() == [0, 1, 0, 1, None, None, None]
+
+
+def lost(host: str | None, minute: int | None, run: str | None = "77") -> dict[str, Any]:
+    """Return the loss of a node at a minute."""
+    at = None if minute is None else minute * 60_000_000
+    return {"kind": "node_failure", "run": run, "host": host, "time": at}
+
+
+@pytest.mark.parametrize(
+    ("rows", "hosts"),
+    [
+        pytest.param([lost(None, 1), lost("n4", 2)], ["n4", "n4"], id="one node near in time"),
+        pytest.param([lost(None, 1), lost("n4", None)], ["n4", "n4"], id="a node without a time"),
+        pytest.param([lost(None, 1), lost("n4", 9)], [None, "n4"], id="a node of another hour"),
+        pytest.param(
+            [lost(None, 1), lost("n4", 1), lost("n5", 1)],
+            [None, "n4", "n5"],
+            id="of two nodes none is guessed",
+        ),
+        pytest.param([lost(None, 1), lost("n4", 1, "78")], [None, "n4"], id="another run's node"),
+        pytest.param([lost(None, 1)], [None], id="nobody names it"),
+    ],
+)
+def test_nodes_that_accounts_do_not_name(rows: list[dict[str, Any]], hosts: list[str]) -> None:
+    """The only node that a run lost by then is the one that its accounts leave out."""
+    texts = dict.fromkeys(("kind", "run", "host"), pl.String)
+    frame = pl.DataFrame(rows, schema=pl.Schema({**texts, "time": pl.Int64}))
+    events = reading_of(events=frame)
+    assert name_lost_nodes(events).events["host"].to_list() == hosts
 
 
 def test_without_rounds_nothing_changes() -> None:

@@ -26,12 +26,17 @@ _ROW: Final = rf"^{JOB_ID}\|(?:.*\|)?(?:{STATE})(?:\||$)"
 
 _SURE: Final = 0.9
 
+_QUEUE: Final = "NODELIST(REASON)"
+"""A column of squeue, whose rows look like those of sacct."""
+
 
 def wants_sacct(head: Head) -> float:
     """Return how sure it is that a head is of sacct: by its header, else by the form of rows."""
     if head.is_binary:
         return 0.0
     lines = [line.strip() for line in head.lines[:_HEAD_LINES]]
+    if any(_QUEUE in line for line in lines):
+        return 0.0
     if any(re.match(HEADER, line) and layout_of(line) for line in lines):
         return _SURE
     if re.search(_RULED, head.text):

@@ -175,8 +175,11 @@ class Layout:
 
 
 def layout_of(header: str) -> Layout | None:
-    """Return the layout that a header tells; null if it is no header of sacct."""
-    if not re.match(HEADER, header):
+    """Return the layout that a header tells; null if it is no header of sacct.
+
+    Brackets are squeue's: `NODELIST(REASON)`.
+    """
+    if not re.match(HEADER, header) or "(" in header:
         return None
     text = header.strip(" \r\n")
     names = [name for name in re.split(r"[^A-Za-z_]+|\t", text.replace("Job_ID", "JobID")) if name]

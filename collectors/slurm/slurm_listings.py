@@ -53,7 +53,10 @@ _FORMS: Final = {
 
 _HEADER: Final = r"^\s*(?:[A-Z][A-Z_:()]*[ |]+)+[A-Z][A-Z_:()]*\s*$"
 
-_FIELDS: Final = ("nodelist", "state", "reason", "timestamp", "user", "jobid", "jobname", "elapsed")
+_FIELDS: Final = (
+    *("nodelist", "state", "reason", "timestamp", "user"),
+    *("jobid", "jobname", "elapsed", "start"),
+)
 
 _MIN_SHARE: Final = 0.5
 
@@ -65,8 +68,9 @@ def wants_slurm_listings(head: Head) -> float:
     first = head.lines[0].strip()
     if _pattern_of(first) is not None:
         return 0.85
-    bare = sum(bool(re.match(_BARE, line.strip())) for line in head.lines[:-1] or head.lines)
-    return 0.8 if bare > _MIN_SHARE * len(head.lines) else 0.0
+    whole = head.lines[:-1] or head.lines
+    bare = sum(bool(re.match(_BARE, line.strip())) for line in whole)
+    return 0.8 if bare > _MIN_SHARE * len(whole) else 0.0
 
 
 def _pattern_of(header: str) -> str | None:

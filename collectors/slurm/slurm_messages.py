@@ -15,7 +15,7 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.slurm.hostlists import hosts_of
 from collectors.slurm.slurm_banners import JOB_NUMBER
-from collectors.slurm.step_ends import mark_step_ends
+from collectors.slurm.step_ends import mark_step_ends, name_lost_nodes
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
 from collectors.texts.exit_codes import signal_codes
@@ -142,7 +142,8 @@ def read_slurm_messages(lines: pl.DataFrame, options: ReadOptions) -> LineReadin
     own = ~pl.col("text").str.contains(_OTHER_JOB)
     told = hits.with_columns(run=pl.when(own).then(pl.col("text").str.extract(_JOB, 1)))
     timed = told.with_columns(time=_told_time(told, lines, options), count=pl.lit(1))
-    events = mark_step_ends(_by_host(_without_twins(signal_codes(timed))))
+    whole = _by_host(_without_twins(signal_codes(timed)))
+    events = name_lost_nodes(mark_step_ends(whole))
     return LineReading(
         reading=reading_of(events=_as_events(events), jobs=_ended(events)),
         claimed=hits["line"],

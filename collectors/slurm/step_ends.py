@@ -9,6 +9,8 @@ from typing import Final, Literal
 
 import polars as pl
 
+_NODE_FAILURE: Final = "NODE FAILURE"
+
 _KILLS: Final = ("-9", "137")
 
 MAX_LINES: Final = 200
@@ -44,6 +46,29 @@ def mark_step_ends(events: pl.DataFrame) -> pl.DataFrame:
         time=pl.coalesce("time", pl.when(_is_failure() | _is_kill()).then("closed")),
         host=pl.coalesce("host", _only_starved()),
     ).drop("closed")
+
+
+def name_lost_nodes(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the events with the node that failed, where only one is told, at its job's end too.
+
+    Args:
+        events: Of one log, as above. slurmstepd says when a job ended since a node failed, srun
+            says which one, without a time.
+
+    Returns:
+        The events in their order; both lines of one failure have its node and its time.
+    """
+    is_end = (pl.col("kind") == "job_cancelled") & (pl.col("code") == _NODE_FAILURE)
+    is_lost = pl.col("kind") == "node_failure"
+    nodes = events.filter(is_lost).select("line", node="host").drop_nulls().sort("line")
+    ends = events.filter(is_end).select("line", end="time").drop_nulls().sort("line")
+    near = events.sort("line")
+    for told in (nodes, ends):
+        near = near.join_asof(told, on="line", strategy="nearest", tolerance=MAX_LINES)
+    return near.with_columns(
+        host=pl.coalesce("host", pl.when(is_end).then("node")),
+        time=pl.coalesce("time", pl.when(is_lost).then("end")),
+    ).drop("node", "end")
 
 
 def _is_bare_end() -> pl.Expr:
