@@ -30,6 +30,13 @@ from collectors.texts.envelope import read_lines
             [("hx8-001+hx8-002", 2.0 * 2**30, None)],
             id="binary units",
         ),
+        pytest.param(
+            "hx8-001 hx8-002 busbw 81 GB/s", [("hx8-001+hx8-002", 81e9, None)], id="no word at all"
+        ),
+        pytest.param(
+            "hx8-001 - hx8-002: 81.5 GB/s", [("hx8-001+hx8-002", 81.5e9, None)], id="with a dash"
+        ),
+        pytest.param("hx8-001 hx8-002 came up", [], id="two hosts and no rate"),
         pytest.param("pairs of socks, bandwidth of none", [], id="no pair in it"),
         pytest.param("repairs busbw 1-2 81", [], id="another word"),
     ],

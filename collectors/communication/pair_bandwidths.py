@@ -14,7 +14,15 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 
-PAIR_HINT: Final = r"(?i)^\W*pairs?\b.*(?:bw|bandwidth|B/s|bps|bit/s)"
+_NAME: Final = r"[A-Za-z][\w.]*(?:-[A-Za-z]\w*)*-\d+"
+"""A host's name that stands without the word pair: with a dash and a number at its end."""
+
+PAIR_HINT: Final = (
+    r"(?i)^\W*pairs?\b.*(?:bw|bandwidth|B/s|bps|bit/s)"
+    rf"|^{_NAME}(?: ?(?:<-+>|-+>|[-,+|~]) ?| +){_NAME}[:=, ]+(?:(?:bus|alg)?bw[:= ]+)?"
+    r"\d+(?:\.\d+)? ?[KMGT]i?(?:B|b|bit)(?:/s|ps)"
+)
+"""A list of pairs, or a line of one: two hosts and a rate with its unit."""
 
 _UNIT: Final = r"(?i)\b(?:([KMGT])(i)?(b(?:it)?(?:/s|ps)|Bytes?/s|B/s))"
 
@@ -43,7 +51,9 @@ def read_pair_bandwidths(lines: pl.DataFrame, _options: ReadOptions) -> LineRead
         largest size that the line tells. A line whose unit is not told is taken as GB/s.
     """
     text = pl.col("text")
-    hits = lines.filter(text.str.contains(PAIR_HINT) & text.str.contains(_PAIR))
+    joined = text.str.replace(rf"^({_NAME}) +({_NAME})", "${1},${2}")
+    hinted = lines.filter(text.str.contains(PAIR_HINT)).with_columns(joined)
+    hits = hinted.filter(text.str.contains(_PAIR))
     pairs = hits.with_columns(
         unit=_unit_bytes(text), bytes=_size_bytes(text), pair=text.str.extract_all(_PAIR)
     ).explode("pair", empty_as_null=False)
