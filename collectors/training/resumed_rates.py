@@ -60,21 +60,25 @@ def resumed_rate_events(dicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFram
     begun = pl.coalesce("resumed", _bars_begin())
     true = (work - begun) / _field("train_runtime")
     rated = timed.with_columns(reported=steps, true=true, begun=begun, samples=samples / steps)
-    return rated.filter(
-        pl.col("true") > 0, pl.col("reported") >= MIN_RATE_ERROR * pl.col("true")
-    ).with_columns(
+    wrong = pl.col("reported") >= MIN_RATE_ERROR * pl.col("true")
+    return rated.filter(pl.col("true") > 0, wrong).with_columns(
         kind=pl.lit("warning"),
         code=pl.lit("resumed_rate"),
         time="end_time",
         severity=pl.lit("warning"),
         count=pl.lit(1),
         message="text",
-        attributes=event_labels(
-            {
-                "reported_steps_per_second": pl.col("reported"),
-                "true_steps_per_second": pl.col("true").round(6),
-                "true_samples_per_second": (pl.col("true") * pl.col("samples")).round(6),
-                "resumed_at": pl.col("begun"),
-            }
-        ),
+        attributes=_rates(),
+    )
+
+
+def _rates() -> pl.Expr:
+    """Return the attributes of a warning."""
+    return event_labels(
+        {
+            "reported_steps_per_second": pl.col("reported"),
+            "true_steps_per_second": pl.col("true").round(6),
+            "true_samples_per_second": (pl.col("true") * pl.col("samples")).round(6),
+            "resumed_at": pl.col("begun"),
+        }
     )

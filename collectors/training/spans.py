@@ -95,12 +95,14 @@ def steps_of_spans(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
         step counts but one in which a span is open.
     """
     name = pl.col("span")
-    family = pl.lit(None, dtype=pl.String)
-    for column, pattern in reversed(_FAMILIES.items()):
-        family = pl.when(name.str.contains(pattern)).then(pl.lit(column)).otherwise(family)
-    known = spans.with_columns(
-        family=pl.when(name.str.contains(_WHOLE)).then(pl.lit("step_seconds")).otherwise(family)
-    ).filter(pl.col("step") >= 0, ~name.str.contains(_OUTER), ~name.str.contains(_EVALUATION))
+    parts = {"step_seconds": _WHOLE, **_FAMILIES}
+    family = pl.coalesce(
+        pl.when(name.str.contains(pattern)).then(pl.lit(column))
+        for column, pattern in parts.items()
+    )
+    known = spans.with_columns(family=family).filter(
+        pl.col("step") >= 0, ~name.str.contains(_OUTER), ~name.str.contains(_EVALUATION)
+    )
     sums = {
         column: pl.when((pl.col("family") == column).any()).then(
             pl.col("seconds").filter(pl.col("family") == column).sum()
@@ -163,16 +165,14 @@ def events_of_spans(spans: pl.DataFrame) -> pl.DataFrame:
         & inner
         & (pl.col("position") == pl.col("position").filter(pl.col("is_open") & inner).max())
     )
-    kind = (
-        pl.when(pl.col("failed"))
-        .then(pl.lit("span_error"))
-        .when(last_open)
-        .then(pl.lit("open_span"))
-        .when(is_evaluation & done)
-        .then(pl.lit("evaluation"))
-        .when(is_checkpoint)
-        .then(pl.when(done).then(pl.lit("checkpoint")).otherwise(pl.lit("checkpoint_start")))
-    )
+    kinds = {
+        "span_error": pl.col("failed"),
+        "open_span": last_open,
+        "evaluation": is_evaluation & done,
+        "checkpoint": is_checkpoint & done,
+        "checkpoint_start": is_checkpoint,
+    }
+    kind = pl.coalesce(pl.when(fits).then(pl.lit(name)) for name, fits in kinds.items())
     told = spans.with_columns(kind=kind).drop_nulls("kind")
     is_bad = pl.col("kind").is_in(["span_error", "open_span"])
     return told.with_columns(

@@ -104,6 +104,19 @@ def read_records(
 
 def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
     """Return the records with class, kind of event, rank (else the file's) and start marks."""
+    starts = (pl.col("kind") == "run_start").fill_null(value=False).cum_sum()
+    return (
+        fields.with_columns(
+            pl.col("rank").fill_null(pl.lit(rank, dtype=pl.Int64)), _class().alias("class")
+        )
+        .with_columns(_event_kind().alias("kind"))
+        .with_columns(_told_at_start(name) for name in ("run", "host", "attempt"))
+        .with_columns(starts.over("run", "rank").cast(pl.Int64).alias("starts"))
+    )
+
+
+def _class() -> pl.Expr:
+    """Return what a record is, one of `_CLASSES`."""
     is_event = pl.col("event").is_not_null() & ~pl.col("event").is_in(_STEP_EVENTS)
     is_phase = pl.col("phase").is_not_null() & pl.col("phase_seconds").is_not_null()
     known_phase = pl.col("phase").str.to_lowercase().is_in(list(PHASES))
@@ -111,7 +124,7 @@ def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
         pl.col("loss", "step_seconds", "compute_seconds", "data_seconds").is_not_null()
     )
     is_evaluation = (pl.col("evaluated") & ~measured) | pl.col("text").str.contains(_SUMMARY)
-    kind = (
+    return (
         pl.when(is_event)
         .then(pl.lit("event"))
         .when((pl.col("step") >= 0) & is_evaluation)
@@ -121,15 +134,6 @@ def _classed(fields: pl.DataFrame, rank: int | None) -> pl.DataFrame:
         .when((pl.col("step") >= 0) & ~is_phase)
         .then(pl.lit("step"))
         .otherwise(pl.lit("misfit"))
-    )
-    starts = (pl.col("kind") == "run_start").fill_null(value=False).cum_sum()
-    return (
-        fields.with_columns(
-            pl.col("rank").fill_null(pl.lit(rank, dtype=pl.Int64)), kind.alias("class")
-        )
-        .with_columns(_event_kind().alias("kind"))
-        .with_columns(_told_at_start(name) for name in ("run", "host", "attempt"))
-        .with_columns(starts.over("run", "rank").cast(pl.Int64).alias("starts"))
     )
 
 
