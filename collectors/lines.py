@@ -42,8 +42,14 @@ from collectors.training.mlperf import MLLOG_START, read_mlperf
 from collectors.training.olmo import OLMO_HINT, read_olmo
 from collectors.training.rendezvous import RENDEZVOUS_HINT, read_rendezvous
 from collectors.training.score_reports import SCORE_HINT, read_score_reports
-from collectors.training.step_line_table import STEP_LINE_HINT
-from collectors.training.step_lines import read_step_lines
+from collectors.training.step_line_table import (
+    OTHER_STEP_HINT,
+    STEP_LINE_HINT,
+    STEP_LINE_MARK,
+    STEP_LINE_START,
+    STEP_LINE_SURE,
+)
+from collectors.training.step_lines import read_other_step_lines, read_step_lines
 from collectors.training.straggler_reports import STRAGGLER_HINT, read_straggler_reports
 from collectors.training.timers import TIMER_HINT, read_timers
 from collectors.training.tracebacks import EXCEPTION_HINT, TRACEBACK_START, read_tracebacks
@@ -87,7 +93,13 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         read=read_trainer_dicts,
         start=RecordStart(pattern=DICT_START, mark=DICT_START),
     ),
-    LineDialect(name="step line", hint=STEP_LINE_HINT, read=read_step_lines),
+    LineDialect(
+        name="step line",
+        hint=STEP_LINE_HINT,
+        read=read_step_lines,
+        start=RecordStart(pattern=STEP_LINE_START, mark=STEP_LINE_MARK),
+        sure=STEP_LINE_SURE,
+    ),
     LineDialect(
         name="megatron",
         hint=MEGATRON_HINT,
@@ -96,6 +108,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         sure=ITERATION_LINE,
     ),
     LineDialect(name="trainer event", hint=TRAINER_EVENT_HINT, read=read_trainer_events),
+    LineDialect(name="other step line", hint=OTHER_STEP_HINT, read=read_other_step_lines),
     LineDialect(name="nvidia-smi", hint=SENTENCE, read=read_smi_sentences),
     LineDialect(name="tool failure", hint=FAILURE_HINT, read=read_tool_failures),
     LineDialect(

@@ -275,6 +275,15 @@ HOST_SIGNALS: Final = signal_table(
 )
 """Of a node as a whole, or one of its processors."""
 
+RANK_SIGNALS: Final = signal_table(
+    Signal("rank_memory_used_bytes", "gauge", 0),
+    Signal("rank_memory_used_ratio", "gauge", 0, 0.0001),
+    Signal("rank_tokens_per_second", "gauge", -1, 1.0),
+    Signal("rank_flops_per_second", "gauge", -1),
+    Signal("rank_flops_ratio", "gauge", -1, 0.0001),
+)
+"""Of a rank, as its trainer prints them."""
+
 SIGNALS: Final[Mapping[str, Signal]] = {
     **GPU_SIGNALS,
     **PORT_SIGNALS,
@@ -285,6 +294,7 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     **ETHERNET_SIGNALS,
     **OPTIC_SIGNALS,
     **HOST_SIGNALS,
+    **RANK_SIGNALS,
 }
 """All of them by name."""
 

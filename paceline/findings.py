@@ -22,6 +22,7 @@ from detectors.counters import CounterParams
 from detectors.crashes import CrashParams, find_crashes
 from detectors.degrading_links import DegradingParams, find_degrading_links
 from detectors.devices import DeviceParams, find_slow_devices
+from detectors.doubtful_figures import find_doubtful_figures
 from detectors.fabric import Fabric, fabric_of
 from detectors.flaps import FlapParams, find_flaps
 from detectors.hangs import HangParams, find_hangs
@@ -129,7 +130,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("reported extremes", lambda v, p: find_reported_extremes(v.events, p.extremes)),
     ("scores", lambda v, p: find_scored_ranks(v.events, p.scores)),
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
-    ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs)),
+    ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs, job_paces(v.steps))),
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
     ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
@@ -166,6 +167,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("lost progress", lambda v, _: find_lost_progress(v.events, v.steps)),
     ("loss scales", lambda v, p: find_stuck_scales(v.events, p.scales)),
     ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
+    ("doubtful figures", lambda v, _: find_doubtful_figures(v.events)),
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
     ("histories", lambda v, _: find_hidden_attempts(v.run_jobs, v.events, v.steps)),

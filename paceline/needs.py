@@ -139,6 +139,13 @@ NEEDS: Final[tuple[Need, ...]] = (
         "a changed formula of TFLOP/s looks like a change of speed",
     ),
     Need(
+        "doubtful figures",
+        "step times with stamps",
+        "steps",
+        ("step_seconds", "end_time"),
+        "a step timer that does not wait for the device is believed",
+    ),
+    Need(
         "devices",
         "SM clocks of GPUs",
         "samples",
