@@ -166,6 +166,11 @@ def test_a_long_line_is_cut_and_marked() -> None:
     assert [(len(text), torn) for text, torn in found] == [(MAX_LINE_BYTES, True)]
 
 
+def test_a_long_line_of_blanks_is_not_lost() -> None:
+    """Blanks in front of a line beyond the limit do not use it up."""
+    assert lines("\t" * (MAX_LINE_BYTES + 5) + "x", "text", "is_torn") == [("x", True)]
+
+
 def test_a_browser_s_clock_is_set_right() -> None:
     """A viewer's zone is learned from lines with a stamp of their own, and told to the others."""
     text = (

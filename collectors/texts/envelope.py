@@ -109,7 +109,8 @@ def _pieces(lines: pl.DataFrame) -> pl.DataFrame:
             .with_columns(pl.col("text").str.replace_all(ANSI, ""))
         )
     is_torn = pl.col("text").str.len_bytes() > MAX_LINE_BYTES
-    cut = pl.when(is_torn).then(pl.col("text").str.head(MAX_LINE_BYTES)).otherwise("text")
+    start = pl.col("text").str.strip_chars_start().str.head(MAX_LINE_BYTES)
+    cut = pl.when(is_torn).then(start).otherwise("text")
     return lines.with_columns(cut, is_torn=is_torn).filter(pl.col("text") != "")
 
 
