@@ -143,6 +143,21 @@ def test_messages(read: Read, line: str, expected: list[tuple[Any, ...]]) -> Non
     assert events.select("kind", "code", "host", "device", "run").rows() == expected
 
 
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        pytest.param("2031-02-03T04:01:00 ", id="as ISO has it"),
+        pytest.param("[2031-02-03 04:01:00] ", id="in brackets"),
+        pytest.param("2031-02-03 04:01:00,000 ", id="with a comma"),
+        pytest.param("Feb  3 04:01:00 head ", id="as syslog has it, without a year"),
+    ],
+)
+def test_stamps_before_messages(read: Read, stamp: str) -> None:
+    """What somebody put before a line of srun is its time."""
+    events = read(f"{stamp}srun: error: n3: task 5: Aborted\n").events
+    assert events["time"].to_list() == [at("04:01:00")]
+
+
 def test_twin_lines(read: Read) -> None:
     """The lines of a job and of its steps are one event, on the step's host; a later end is not."""
     text = (
