@@ -122,12 +122,12 @@ class LogReader:
             blocks: Whole lines each, but for the last.
             seen: How many of the first lines were told before, and only stand in front.
         """
-        state, held = _State(told=seen), LINES.to_frame()
-        for lines in prefetched(self._opened(blocks)):
-            if held.height:
+        state, held = _State(told=seen), _Opened(lines=LINES.to_frame())
+        for opened in prefetched(self._opened(blocks)):
+            if held.lines.height:
                 reading, state = self._window(held, state, is_last=False)
                 yield reading
-            held = lines
+            held = opened
         reading, state = self._window(held, state, is_last=True)
         yield reading
         if state.lines_used:
@@ -136,8 +136,8 @@ class LogReader:
             first, count = state.rejects["text"].first() or "", state.rejects["count"].sum()
             yield reject_file(self.name.source, "no known format", str(first), int(count))
 
-    def _opened(self, blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
-        """Yield `LINES` of each block."""
+    def _opened(self, blocks: Iterable[bytes]) -> Iterator["_Opened"]:
+        """Yield the lines of each block."""
         before, open_end = 0, RAW_LINES.to_frame()
         for block in blocks:
             raw, open_end = whole_lines(pl.concat([open_end, raw_lines(block, before)]))
@@ -146,18 +146,17 @@ class LogReader:
         if open_end.height:
             yield self._lines(open_end)
 
-    def _lines(self, raw: pl.DataFrame) -> pl.DataFrame:
-        """Return `LINES`; the name tells rank and host of those that say none."""
+    def _lines(self, raw: pl.DataFrame) -> "_Opened":
+        """Return the lines of a block; the name tells rank and host of those that say none."""
         starts = [dialect.start for dialect in self.dialects if dialect.start]
         lines = split_records(open_lines(raw, self.options.time_zone), starts)
         rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
-        return lines.with_columns(pl.col("rank").fill_null(rank), pl.col("host").fill_null(host))
+        placed = lines.with_columns(pl.col("rank").fill_null(rank), pl.col("host").fill_null(host))
+        return _Opened(lines=placed, parts=raw.height - _count_changes(lines["position"]))
 
-    def _window(
-        self, fresh: pl.DataFrame, state: _State, *, is_last: bool
-    ) -> tuple[Reading, _State]:
+    def _window(self, opened: "_Opened", state: _State, *, is_last: bool) -> tuple[Reading, _State]:
         """Return what a block says, and what is carried to the next."""
-        due = pl.concat([state.ahead, fresh])
+        due = pl.concat([state.ahead, opened.lines])
         ahead = due.clear() if is_last else due.tail(self.lines_ahead)
         stop = _first(ahead) or _after(due) or state.told + 1
         both = pl.concat([state.behind, due])
@@ -167,7 +166,8 @@ class LogReader:
         due_lines = slice(first, after)
         shared = share_out(lines, due_lines, self.dialects, replace(self.options, year=year))
         reading, known = self._told(shared, lines, due_lines, state)
-        return reading, replace(
+        whole = replace(reading, lines_used=reading.lines_used + opened.parts)
+        return whole, replace(
             known,
             behind=_seen_again(shared, lines.head(after), self.lines_behind),
             ahead=ahead,
@@ -224,6 +224,19 @@ def _after(lines: pl.DataFrame) -> int | None:
     return None if lines.is_empty() else int(lines["position"][-1]) + 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A block without what is around its lines.
+
+    Attributes:
+        lines: `LINES`.
+        parts: How many lines of the file are parts of others, or nothing but a prefix.
+    """
+
+    lines: pl.DataFrame
+    parts: int = 0
+
+
 def _span(positions: pl.Series) -> tuple[int, int]:
     """Return the first and the last of sorted positions; nothing is between those of none."""
     return (int(positions[0]), int(positions[-1])) if len(positions) else (0, -1)
@@ -238,11 +251,11 @@ def _placements(lines: pl.DataFrame) -> pl.DataFrame:
     """Return where ranks run, by the lines that tell their rank and their host."""
     if lines.height in {lines["rank"].null_count(), lines["host"].null_count()}:
         return PLACEMENTS.to_frame()
-    told = lines.filter(pl.col("rank").is_not_null() & pl.col("host").is_not_null())
-    placed = told.group_by("rank", "host", maintain_order=True).agg(
-        index=pl.col("local_rank").drop_nulls().first()
+    ranked = lines.filter(pl.col("rank").is_not_null()).with_columns(
+        index=pl.col("local_rank").drop_nulls().first().over("rank")
     )
-    return conform(placed.lazy(), PLACEMENTS).collect()
+    placed = ranked.drop_nulls("host").unique(["rank", "host"], keep="first", maintain_order=True)
+    return conform(placed.select("rank", "host", "index").lazy(), PLACEMENTS).collect()
 
 
 def _news(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:

@@ -166,6 +166,13 @@ def test_a_long_line_is_cut_and_marked() -> None:
     assert [(len(text), torn) for text, torn in found] == [(MAX_LINE_BYTES, True)]
 
 
+def test_pieces_of_a_line_have_its_prefix() -> None:
+    """What stands behind a carriage return was printed by the same process at the same time."""
+    text = "2031-02-03T04:05:07Z [rank3]: bar\r 10%|#\r{'loss': 1}\n[rank4]: x"
+    stamp = datetime(2031, 2, 3, 4, 5, 7, tzinfo=UTC)
+    assert lines(text, "time", "rank") == [(stamp, 3)] * 3 + [(None, 4)]
+
+
 def test_a_long_line_of_blanks_is_not_lost() -> None:
     """Blanks in front of a line beyond the limit do not use it up."""
     assert lines("\t" * (MAX_LINE_BYTES + 5) + "x", "text", "is_torn") == [("x", True)]

@@ -91,6 +91,24 @@ def test_blocks_say_what_the_whole_says(picks: list[int], size: int) -> None:
     assert by_kind[0].equals(by_kind[1])
 
 
+@pytest.mark.parametrize("size", [30, 10**6])
+def test_lines_that_are_only_a_prefix(size: int) -> None:
+    """A labelled empty line is part of what its printer says, and counted."""
+    text = "[rank0]: iteration 1/ 9 | elapsed time per iteration (ms): 1.0 |\n[rank0]: \n" * 3
+    reading = read(text.encode(), size)
+    assert (reading.lines_used, reading.rejects.height) == (6, 0)
+
+
+def test_the_local_rank_may_stand_on_another_line() -> None:
+    """A rank's number on its host is known from any line that tells it."""
+    text = (
+        "(Actor pid=1, ip=10.77.3.12) [rank15]: x\n"
+        "[default7]:[rank15]: iteration 1/ 9 | elapsed time per iteration (ms): 1.0 |\n"
+    )
+    placed = read(text.encode(), 10**6).placements
+    assert placed.select("rank", "host", "index").rows() == [(15, "10.77.3.12", 7)]
+
+
 def test_attempts_go_on_over_blocks() -> None:
     """A restart in one block still counts in all later ones, for each rank on its own."""
     picks = [2] * 40

@@ -92,7 +92,7 @@ def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     """
     peeled = peel_prefixes(join_partials(_pieces(lines)), time_zone)
     return (
-        _unboxed(peeled)
+        _unboxed(_inherited(peeled))
         .with_columns(pl.col("text").str.strip_chars_end(), *_hosts(peeled))
         .filter(pl.col("text").str.contains(r"\S"))
         .with_row_index("line")
@@ -112,6 +112,14 @@ def _pieces(lines: pl.DataFrame) -> pl.DataFrame:
     start = pl.col("text").str.strip_chars_start().str.head(MAX_LINE_BYTES)
     cut = pl.when(is_torn).then(start).otherwise("text")
     return lines.with_columns(cut, is_torn=is_torn).filter(pl.col("text") != "")
+
+
+def _inherited(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the pieces of a line with what the prefix of its first piece says."""
+    if not (lines["position"].diff() == 0).any():
+        return lines
+    told = pl.col("time", "host", "rank", "local_rank", "task")
+    return lines.with_columns(told.forward_fill().over("position"))
 
 
 def _hosts(lines: pl.DataFrame) -> list[pl.Expr]:
