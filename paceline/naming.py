@@ -26,6 +26,8 @@ _STORE_FOLDERS: Final = (
     r"(?i)^(?:tensorboard|tb|tb_?logs?|csv_?monitor|train|training|version_\d+)$"
 )
 """Folders that are called after what lies in them, inside the folder of the run."""
+_LAUNCH_FOLDERS: Final = r"^(?:attempt_\d+|\d{1,3})$"
+"""Folders of one process each: torchrun writes `attempt_0/3/stdout.log`."""
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 
 
@@ -92,20 +94,20 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
 def _name(origin: Origin, per_folder: Mapping[str, int], *, alone: bool) -> str:
     own = re.sub(_RANK_WORDS, "", origin.stem)
     if _is_part(origin):
-        return _folder_of_run(origin) or own
+        return _folder_of_run(origin, _STORE_FOLDERS) or own
     if alone and (per_folder[origin.folder] > 1 or origin.folder == "."):
         return own or origin.stem
-    return PurePosixPath(origin.folder).name or own or origin.stem
+    return _folder_of_run(origin, _LAUNCH_FOLDERS) or own or origin.stem
 
 
 def _is_part(origin: Origin) -> bool:
     return re.search(_PARTS, origin.stem) is not None
 
 
-def _folder_of_run(origin: Origin) -> str:
-    """Return the name of the nearest folder that is not called after a store."""
+def _folder_of_run(origin: Origin, others: str) -> str:
+    """Return the name of the nearest folder that is none of the others."""
     names = PurePosixPath(origin.folder).parts
-    return next((one for one in reversed(names) if not re.search(_STORE_FOLDERS, one)), "")
+    return next((one for one in reversed(names) if not re.search(others, one)), "")
 
 
 def _whole_jobs(reading: Reading) -> set[str]:

@@ -61,6 +61,15 @@ def at(root: str, folder: str, stem: str) -> Origin:
             id="subfolders are runs of their own",
         ),
         pytest.param(
+            steps(("a", None, 0), ("b", None, 1)),
+            {
+                "a": at("d", "d/none_x1/attempt_0/0", "stdout"),
+                "b": at("d", "d/none_x1/attempt_0/1", "stdout"),
+            },
+            ["none_x1", "none_x1"],
+            id="a launcher's folders for attempts and ranks are no runs",
+        ),
+        pytest.param(
             steps(("a", None, None)),
             {"a": at("f.log", ".", "rank0")},
             ["rank0"],
