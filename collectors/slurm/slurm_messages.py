@@ -29,7 +29,8 @@ _SAYS: Final = rf"\b{_TOOL}(?:-[\w.-]+|\[[\w.,-]+\])?: "
 """`srun: `, `slurmstepd-n3: `, `slurmd[n3]: `."""
 
 SLURM_MESSAGE_HINT: Final = (
-    r"slurmstepd|srun: |slurmd\[|salloc: |sbatch: |scancel: |batch job \d|\*\*\* (?:STEP|JOB) "
+    r"slurmstepd|srun: |slurmd\[|salloc: |sbatch: |scancel: |batch job \d|\*\*\* (?:STEP|JOB) |"
+    r"oom[-_]kill event"
 )
 
 _HOSTS: Final = r"(?P<host>[^\s:\[\]]+(?:\[[\d,\-]+\][^\s:\[\]]*)*)"
@@ -138,7 +139,8 @@ def read_slurm_messages(lines: pl.DataFrame, options: ReadOptions) -> LineReadin
         user or for none), closing (a step that ended since a task failed) and launcher. Several
         hosts in one line are an event each. `JOBS`: the ends of jobs that are told.
     """
-    hits = match_phrases(lines, _PHRASES)
+    near = lines.filter(pl.col("text").str.contains(SLURM_MESSAGE_HINT))
+    hits = match_phrases(near, _PHRASES)
     own = ~pl.col("text").str.contains(_OTHER_JOB)
     told = hits.with_columns(run=pl.when(own).then(pl.col("text").str.extract(_JOB, 1)))
     timed = told.with_columns(time=_told_time(told, lines, options), count=pl.lit(1))
