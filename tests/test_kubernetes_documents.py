@@ -355,6 +355,23 @@ def test_a_training_job(read: Read) -> None:
     )
 
 
+@pytest.mark.parametrize("number", ["9" * 30, "²", "9" * 5000], ids=["long", "odd", "endless"])
+def test_numbers_that_are_no_counts(read: Read, number: str) -> None:
+    """What cannot be a count is not told, wherever it stands; the rest is."""
+    one = pod("llm-worker-0", containerStatuses=[{"name": "train", "restartCount": number}])
+    one["metadata"]["labels"]["jobset.sigs.k8s.io/restart-attempt"] = number
+    one["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": number}}
+    job = {"apiVersion": "x/v1", "kind": "JobSet", "metadata": {"name": "llm"}}
+    job |= {"status": {"restarts": number}, "spec": {"replicatedJobs": [{"replicas": number}]}}
+    items = [one, job, EVENT | {"count": number}]
+    reading = read({"apiVersion": "v1", "kind": "List", "items": items})
+    assert (
+        reading.placements.select("attempt", "rank", "host").rows(),
+        reading.events["count"].to_list(),
+        reading.jobs.select("attempt", "world").rows(),
+    ) == ([(0, 0, "gpu-w0")], [1], [(0, None), (None, None)])
+
+
 @pytest.mark.parametrize(
     ("text", "rejects"),
     [

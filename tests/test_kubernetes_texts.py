@@ -45,6 +45,18 @@ No more resources
 """  # noqa: E501 -- as kubectl prints it
 
 
+@pytest.mark.parametrize("restarts", ["9" * 30, "9" * 5000], ids=["long", "endless"])
+def test_numbers_of_a_table_that_are_no_counts(read: Read, restarts: str) -> None:
+    """More restarts than can be are not told, and neither is such a number of events."""
+    pods = f"NAME  READY  STATUS  RESTARTS  AGE\nllm-worker-0  1/1  Running  {restarts}  3h\n"
+    events = (
+        "LAST SEEN  TYPE  REASON  OBJECT  COUNT  MESSAGE\n"
+        f"3m  Warning  BackOff  pod/llm-worker-0  {restarts}  it waits\n"
+    )
+    reading = read(f"{pods}\n{events}")
+    assert reading.events.select("kind", "count").rows() == [("pod_waiting", 1)]
+
+
 def test_the_wide_table_of_pods(read: Read) -> None:
     """Each status is what it is elsewhere; who has no node is placed nowhere."""
     reading = read(WIDE)

@@ -99,6 +99,11 @@ def told(text: str) -> list[tuple[object, ...]]:
             ],
             id="scores of sections",
         ),
+        pytest.param(
+            f"gpu_relative_perf_scores: {{3: 0.5, {'9' * 30}: 0.4, {'9' * 5000}: 0.3}}",
+            [(3, None, "gpu relative", "0.5", None, None)],
+            id="a number that cannot be a rank is none",
+        ),
         pytest.param("gpu_relative_perf_scores are off", [], id="words alone are no scores"),
         pytest.param("nothing of the kind", [], id="another line"),
     ],

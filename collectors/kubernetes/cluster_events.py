@@ -14,6 +14,7 @@ from collectors.kubernetes.pod_faults import EVICTION, PREEMPTION
 from collectors.kubernetes.pod_names import name_place
 from collectors.kubernetes.training_jobs import JOB_KINDS
 from collectors.texts.json_documents import mapping_of, text_of
+from collectors.texts.plain_counts import count_of
 
 _KINDS: Final[Mapping[str, tuple[str, str | None, str]]] = {
     "OOMKilling": ("oom_kill", None, "critical"),
@@ -91,7 +92,7 @@ def event_of(item: Mapping[str, Any], position: int | None) -> ClusterEvent | No
     component = mapping_of(item.get("source")) or mapping_of(item.get("deprecatedSource"))
     reporter = text_of(item.get("reportingComponent")) or text_of(component.get("component"))
     host = text_of(component.get("host")) or text_of(item.get("reportingInstance"))
-    count = text_of(series.get("count")) or text_of(item.get("count")) or "1"
+    count = count_of(text_of(series.get("count")) or text_of(item.get("count")))
     return ClusterEvent(
         kind=kind,
         name=name,
@@ -100,7 +101,7 @@ def event_of(item: Mapping[str, Any], position: int | None) -> ClusterEvent | No
         level=text_of(item.get("type")),
         first=_first(*(item.get(name) for name in told)),
         last=_first(*ends),
-        count=int(count) if count.isdigit() else 1,
+        count=1 if count is None else count,
         host=host if reporter == "kubelet" else None,
         position=position,
     )

@@ -25,6 +25,7 @@ from collectors.kubernetes.pods import (
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at
+from collectors.texts.plain_counts import count_of
 from collectors.texts.plain_lines import account, plain_lines
 
 _START: Final = r"^Name:\s+(\S+)\s*$"
@@ -139,12 +140,12 @@ def _known(text: str | None) -> str | None:
 def _gpus(pieces: Iterable[Piece]) -> int | None:
     """Return how many GPUs the containers of a pod may use."""
     told = [
-        int(value)
+        count_of(value)
         for _, path, value in pieces
         if path[0] == "Containers" and "Limits" in path and path[-1] in GPU_RESOURCES
-        if value.isdigit()
     ]
-    return sum(told) if told else None
+    counts = [count for count in told if count is not None]
+    return sum(counts) if counts else None
 
 
 def _conditions(rows: Iterable[tuple[int, str]]) -> Iterator[Condition]:
@@ -164,11 +165,10 @@ def _containers(pieces: Iterable[Piece]) -> Iterator[Container]:
         if path[0] in ("Init Containers", "Containers") and len(path) > 1:
             told.setdefault(path[:2], {})[path[2:]] = value
     for (_, name), values in sorted(told.items(), reverse=True):
-        count = values.get(("Restart Count",), "0")
         states = (_state(values, one) for one in _STATES)
         yield Container(
             name=name,
-            restarts=int(count) if count.isdigit() else 0,
+            restarts=count_of(values.get(("Restart Count",))) or 0,
             states=tuple(state for state in states if state is not None),
         )
 

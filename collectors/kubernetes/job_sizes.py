@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from collectors.kubernetes.pods import gpu_count
 from collectors.texts.json_documents import items_of, mapping_of, text_of
+from collectors.texts.plain_counts import count_of
 
 _SPECS: Final = r"ReplicaSpecs"
 
@@ -42,8 +43,8 @@ def _groups(spec: Mapping[str, Any]) -> Iterator[tuple[int, int | None]]:
 
 def _whole(value: object) -> int:
     """Return a count; one where none is told, which is what Kubernetes takes."""
-    text = text_of(value)
-    return int(text) if text is not None and text.isdigit() else 1
+    count = count_of(text_of(value))
+    return 1 if count is None else count
 
 
 def _gpus(template: object) -> int | None:

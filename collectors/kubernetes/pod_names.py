@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.kubernetes.pods import Pod
+from collectors.texts.plain_counts import count_of
 
 _RUN_LABELS: Final = (
     "jobset.sigs.k8s.io/jobset-name",
@@ -79,12 +80,13 @@ def pod_place(pod: Pod) -> PodPlace:
     spelled = name_place(pod.name)
     run = _first(pod, _RUN_LABELS) or _owner(pod) or spelled.run
     role = (_first(pod, _ROLE_LABELS) or spelled.role or "").lower() or None
+    index = count_of(_first(pod, _INDEX_LABELS))
     return PodPlace(
         run=run,
         role=role,
-        index=_number(_first(pod, _INDEX_LABELS), spelled.index),
-        slice_index=_number(pod.labels.get(_SLICE_LABEL), None),
-        attempt=_number(pod.labels.get(_ATTEMPT_LABEL), None),
+        index=spelled.index if index is None else index,
+        slice_index=count_of(pod.labels.get(_SLICE_LABEL)),
+        attempt=count_of(pod.labels.get(_ATTEMPT_LABEL)),
     )
 
 
@@ -94,7 +96,7 @@ def name_place(name: str) -> PodPlace:
         found = re.match(form, name)
         if found:
             told = found.groupdict()
-            index = _number(told.get("index"), None)
+            index = count_of(told.get("index"))
             return PodPlace(run=told["run"], role=told.get("role"), index=index)
     return PodPlace(run=None, role=None, index=None)
 
@@ -108,7 +110,3 @@ def _owner(pod: Pod) -> str | None:
     if pod.owner is None or pod.owner[0] in ("ReplicaSet", "DaemonSet", "Node"):
         return None
     return pod.owner[1] or None
-
-
-def _number(text: str | None, otherwise: int | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else otherwise

@@ -20,6 +20,9 @@ _FIRST: Final = ("master", "chief", "leader")
 _MAX_WIDTH: Final = 64
 """GPUs of one pod; more is a misprint."""
 
+_MAX_RANK: Final = 2**31 - _MAX_WIDTH
+"""A first rank above leaves no room for the others of its pod in 32 bits."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedPod:
@@ -97,4 +100,4 @@ def _rank(
     behind = 1 if place.run in led and place.role not in _FIRST else 0
     before = (place.slice_index or 0) * widths.get(place.run, 0)
     rank = (place.index + behind + before) * _width(pod)
-    return rank if rank < 2**31 else None
+    return rank if rank <= _MAX_RANK else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.texts.json_documents import items_of, mapping_of, text_of
+from collectors.texts.plain_counts import count_of
 
 GPU_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of whole GPUs among the resources of a container."""
@@ -145,8 +146,8 @@ def gpu_count(containers: Iterable[object]) -> int | None:
     for one in containers:
         given = mapping_of(mapping_of(one).get("resources"))
         limits = {**mapping_of(given.get("requests")), **mapping_of(given.get("limits"))}
-        told = [text_of(limits.get(name)) for name in GPU_RESOURCES]
-        counts += [int(text) for text in told if text is not None and text.isdigit()]
+        told = [count_of(text_of(limits.get(name))) for name in GPU_RESOURCES]
+        counts += [count for count in told if count is not None]
     return sum(counts) if counts else None
 
 
@@ -164,11 +165,10 @@ def _conditions(conditions: Iterable[object]) -> Iterable[Condition]:
 def _containers(status: Mapping[str, Any]) -> Iterable[Container]:
     for kind in ("initContainerStatuses", "containerStatuses"):
         for one in map(mapping_of, items_of(status.get(kind))):
-            restarts = text_of(one.get("restartCount")) or "0"
             states = (_state(one.get("state")), _state(one.get("lastState")))
             yield Container(
                 name=text_of(one.get("name")) or "",
-                restarts=int(restarts) if restarts.isdigit() else 0,
+                restarts=count_of(text_of(one.get("restartCount"))) or 0,
                 states=tuple(state for state in states if state is not None),
             )
 

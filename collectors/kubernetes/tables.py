@@ -19,6 +19,7 @@ from collectors.kubernetes.pods import Container, ContainerState, Pod
 from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at
+from collectors.texts.plain_counts import count_of
 from collectors.texts.plain_lines import account, judged_lines, plain_lines
 
 _PODS: Final = r"^(?:NAMESPACE\s+)?NAME\s+READY\s+STATUS\s+RESTARTS\s+AGE\b"
@@ -145,6 +146,7 @@ def _is_row(cells: Mapping[str, str]) -> bool:
 def _pod(cells: Mapping[str, str], position: int, taken: datetime | None) -> Pod:
     status = cells["STATUS"]
     restarts = re.match(r"(\d+)(?: \((\S+) ago\))?", cells.get("RESTARTS", ""))
+    count = count_of(restarts[1]) if restarts else None
     again = moment_of(restarts[2], taken) if restarts and restarts[2] else None
     ended = re.match(_ENDED, status)
     states: tuple[ContainerState, ...] = (ContainerState(kind="running", started=again),)
@@ -155,7 +157,6 @@ def _pod(cells: Mapping[str, str], position: int, taken: datetime | None) -> Pod
     waits = not ended and re.search(_WAITS, status)
     if waits:
         states = (ContainerState(kind="waiting", reason=status.removeprefix("Init:")),)
-    count = int(restarts[1]) if restarts else 0
     is_lost = status in ("Unknown", "ContainerStatusUnknown")
     return Pod(
         name=cells["NAME"],
@@ -164,7 +165,7 @@ def _pod(cells: Mapping[str, str], position: int, taken: datetime | None) -> Pod
         created=moment_of(cells.get("AGE", ""), taken),
         phase=_PHASES.get(status, "Pending" if waits else "Failed"),
         reason="NodeLost" if is_lost else status if status in _TAKEN else None,
-        containers=(Container(name="", restarts=count, states=states),),
+        containers=(Container(name="", restarts=count or 0, states=states),),
         position=position,
     )
 
@@ -184,7 +185,7 @@ def _event(cells: Mapping[str, str], position: int, taken: datetime | None) -> C
     kind, _, name = cells["OBJECT"].partition("/")
     seen = seen_of(cells["LAST SEEN"], taken)
     older = moment_of(cells.get("FIRST SEEN", ""), taken)
-    count = cells.get("COUNT", "")
+    count = count_of(cells.get("COUNT"))
     return ClusterEvent(
         kind=_OBJECTS.get(kind.lower(), kind),
         name=name,
@@ -193,6 +194,6 @@ def _event(cells: Mapping[str, str], position: int, taken: datetime | None) -> C
         level=cells.get("TYPE"),
         first=older or seen.first,
         last=seen.last,
-        count=int(count) if count.isdigit() else seen.count,
+        count=seen.count if count is None else count,
         position=position,
     )

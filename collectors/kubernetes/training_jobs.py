@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from collectors.kubernetes.job_sizes import job_world
 from collectors.texts.json_documents import items_of, mapping_of, text_of
+from collectors.texts.plain_counts import count_of
 
 JOB_KINDS: Final = (
     "PyTorchJob",
@@ -76,8 +77,7 @@ def _held(status: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _restarts(status: Mapping[str, Any]) -> int | None:
     """Return how often a set of jobs was started again; others do not count it."""
-    told = text_of(status.get("restarts"))
-    return int(told) if told is not None and told.isdigit() else None
+    return count_of(text_of(status.get("restarts")))
 
 
 def training_job_events(item: Mapping[str, Any], position: int | None) -> Iterator[dict[str, Any]]:

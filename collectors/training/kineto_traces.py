@@ -30,11 +30,11 @@ _SIGN: Final = re.compile(
 
 _WANTED: Final = re.compile(r'"[Kk]ernel"|ProfilerStep#|DataLoader')
 
-_STEP: Final = re.compile(r"^ProfilerStep#(\d+)$")
+_STEP: Final = re.compile(r"^ProfilerStep#([0-9]{1,18})$")
 
-_RANK: Final = re.compile(r'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d+)')
+_RANK: Final = re.compile(r'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*([0-9]{1,9})\b')
 
-_BASE: Final = re.compile(r'"baseTimeNanoseconds"\s*:\s*(\d+)')
+_BASE: Final = re.compile(r'"baseTimeNanoseconds"\s*:\s*([0-9]{1,19})\b')
 
 _HOST: Final = re.compile(r"^(?P<host>[A-Za-z][\w.-]*?)_\d+\.(?:\d+\.)?pt\.trace\.json$")
 """Name that `torch.profiler.tensorboard_trace_handler` gives."""

@@ -26,6 +26,7 @@ from collectors.texts.json_documents import (
     rejects_of,
     text_of,
 )
+from collectors.texts.plain_counts import count_of
 from collectors.texts.stamps import iso_time
 from collectors.training.score_events import score_rows
 from collectors.training.score_texts import KEYS, scores_of
@@ -122,7 +123,7 @@ def _job(document: Document) -> dict[str, Any]:
     code = text_of(cycle.get("exit_code"))
     return {
         "run": text_of(cycle.get("job_id")),
-        "attempt": _count(cycle.get("attempt_index")),
+        "attempt": count_of(text_of(cycle.get("attempt_index"))),
         "name": f"cycle {text_of(cycle.get('cycle_number'))}",
         "start_text": text_of(cycle.get("cycle_start_time")),
         "end_text": text_of(cycle.get("cycle_end_time")),
@@ -138,15 +139,10 @@ def _job(document: Document) -> dict[str, Any]:
     }
 
 
-def _count(value: object) -> int | None:
-    text = text_of(value) or ""
-    return int(text) if re.fullmatch(r"\d{1,9}", text) else None
-
-
 def _world(value: object) -> int | None:
     """Return how many ranks run: told as a number, or as the list of them."""
     told = text_of(value)
-    return _count(told) if told is not None else len(items_of(value)) or None
+    return count_of(told) if told is not None else len(items_of(value)) or None
 
 
 def _hosts(value: object) -> list[str] | None:

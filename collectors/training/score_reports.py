@@ -15,6 +15,7 @@ from collectors.identity import canonical_host
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.plain_counts import count_of
 from collectors.texts.stamps import iso_time
 from collectors.training.score_events import SCORE_KIND, labels, score_rows
 from collectors.training.score_texts import Score, number_of, scores_in
@@ -126,7 +127,8 @@ def _warned(found: re.Match[str]) -> pl.DataFrame:
     named = {one["rank"]: one["node"] for one in _MEMBER.finditer(found["who"])}
     ranks = named or dict.fromkeys(re.findall(r"\d+", found["who"]))
     nodes = {rank: node for rank, node in ranks.items() if node}
-    scores = [Score(what=code, rank=int(rank), score=float("nan")) for rank in ranks]
+    known = [rank for rank in map(count_of, ranks) if rank is not None]
+    scores = [Score(what=code, rank=rank, score=float("nan")) for rank in known]
     rows = score_rows(scores, nodes)
     told = [labels(flagged="true")] * rows.height
     return rows.with_columns(

@@ -12,6 +12,7 @@ from math import nan
 from typing import Any, Final
 
 from collectors.texts.json_documents import mapping_of
+from collectors.texts.plain_counts import count_of
 
 _NUMBER: Final = r"-?(?:\d[\d.]*(?:[eE][-+]?\d+)?|nan|NaN|NAN)|None|null"
 
@@ -61,29 +62,30 @@ def scores_in(text: str) -> Iterator[Score]:
     flat = [(None, found["body"].partition("}")[0])]
     for section, body in sections or flat:
         for item in _ITEM.finditer(body):
-            yield Score(
-                what=what,
-                rank=int(item["rank"]),
-                score=number_of(item["score"]),
-                section=section,
-                threshold=threshold,
-            )
+            if (rank := count_of(item["rank"])) is not None:
+                yield Score(
+                    what=what,
+                    rank=rank,
+                    score=number_of(item["score"]),
+                    section=section,
+                    threshold=threshold,
+                )
 
 
 def scores_of(report: Mapping[str, Any]) -> Iterator[Score]:
     """Yield the scores of a report that was written as JSON."""
     limit = report.get("threshold", report.get("gpu_rel_threshold"))
-    threshold = float(limit) if isinstance(limit, int | float) else None
+    threshold = number_of(limit) if isinstance(limit, int | float) else None
     for key in KEYS:
         what = " ".join(key.split("_")[:2])
         for name, value in _items(report.get(key)):
             nested = _items(value)
             section = name if nested else None
-            for rank, score in nested or [(name, value)]:
-                if rank.isdecimal():
+            for key_of_rank, score in nested or [(name, value)]:
+                if (rank := count_of(key_of_rank)) is not None:
                     yield Score(
                         what=what,
-                        rank=int(rank),
+                        rank=rank,
                         score=number_of(score),
                         section=section,
                         threshold=threshold,
