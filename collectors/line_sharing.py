@@ -55,6 +55,13 @@ def share_out(
     return Shared(reading=join_readings(readings), known=known, rest=free)
 
 
+def is_bare(text: pl.Series, dialects: Sequence[LineDialect]) -> pl.Series:
+    """Return which lines are surely a dialect's as they stand, without a prefix."""
+    sure = [ascii_pattern(one.sure) for one in dialects if one.sure is not None]
+    found = pl.any_horizontal(pl.col("text").str.contains(one) for one in sure)
+    return text.to_frame("text").select(found if sure else pl.lit(value=False)).to_series()
+
+
 def _unclaimed(free: pl.Series, dialect: LineDialect, sure: dict[str, pl.Series]) -> pl.Series:
     """Return which lines a dialect may look at."""
     for name, hers in sure.items():

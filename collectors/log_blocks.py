@@ -7,6 +7,7 @@ it knew), and its own last lines are only told once what follows them is there.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -15,12 +16,13 @@ from collectors.communication.c10_lines import year_of
 from collectors.frames import PLACEMENTS, REJECTS, conform
 from collectors.identity import file_rank
 from collectors.line_reading import LineDialect
-from collectors.line_sharing import Shared, share_out
+from collectors.line_sharing import Shared, is_bare, share_out
 from collectors.readings import (
     FRAMES,
     MAX_REJECT_CHARACTERS,
     Reading,
     fold_rejects,
+    join_readings,
     reading_of,
     reject_file,
 )
@@ -28,7 +30,7 @@ from collectors.sniffing import ReadOptions
 from collectors.taken import taken_on
 from collectors.texts.envelope import LINES, RAW_LINES, open_lines, raw_lines
 from collectors.texts.partials import whole_lines
-from collectors.texts.prefetching import prefetched
+from collectors.texts.prefetching import worked_ahead
 from collectors.texts.torn_records import split_records
 from collectors.training.attempts import STARTED, number_attempts
 
@@ -122,12 +124,13 @@ class LogReader:
             blocks: Whole lines each, but for the last.
             seen: How many of the first lines were told before, and only stand in front.
         """
+        opened = worked_ahead(partial(self._open, seen=seen), _raw_blocks(blocks))
         state, held = _State(told=seen), _Opened(lines=LINES.to_frame())
-        for opened in prefetched(self._opened(blocks)):
-            if held.lines.height:
+        for block in opened:
+            if held.lines.height or held.used or held.parts:
                 reading, state = self._window(held, state, is_last=False)
                 yield reading
-            held = opened
+            held = block
         reading, state = self._window(held, state, is_last=True)
         yield reading
         if state.lines_used:
@@ -136,23 +139,28 @@ class LogReader:
             first, count = state.rejects["text"].first() or "", state.rejects["count"].sum()
             yield reject_file(self.name.source, "no known format", str(first), int(count))
 
-    def _opened(self, blocks: Iterable[bytes]) -> Iterator["_Opened"]:
-        """Yield the lines of each block."""
-        before, open_end = 0, RAW_LINES.to_frame()
-        for block in blocks:
-            raw, open_end = whole_lines(pl.concat([open_end, raw_lines(block, before)]))
-            before += block.count(b"\n")
-            yield self._lines(raw)
-        if open_end.height:
-            yield self._lines(open_end)
-
-    def _lines(self, raw: pl.DataFrame) -> "_Opened":
-        """Return the lines of a block; the name tells rank and host of those that say none."""
+    def _open(self, raw: pl.DataFrame, seen: int) -> "_Opened":
+        """Return the lines of a block, without those of dialects that need none around theirs."""
         starts = [dialect.start for dialect in self.dialects if dialect.start]
-        lines = split_records(open_lines(raw, self.options.time_zone), starts)
+        bare = is_bare(raw["text"], self.dialects)
+        lines = split_records(open_lines(raw, self.options.time_zone, bare), starts)
         rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
         placed = lines.with_columns(pl.col("rank").fill_null(rank), pl.col("host").fill_null(host))
-        return _Opened(lines=placed, parts=raw.height - _count_changes(lines["position"]))
+        first = int((placed["position"] <= seen).sum())
+        alone = [dialect for dialect in self.dialects if dialect.alone]
+        shared = share_out(placed, slice(first, placed.height), alone, self.options)
+        rest = placed.filter(shared.rest)
+        known, left = (_count_changes(one["position"]) for one in (placed[first:], rest[first:]))
+        return _Opened(
+            lines=rest,
+            reading=replace(
+                shared.reading,
+                placements=pl.concat([shared.reading.placements, _placements(placed)]),
+            ),
+            year=year_of(placed, self.options),
+            used=known - left,
+            parts=int((raw["position"] > seen).sum()) - known,
+        )
 
     def _window(self, opened: "_Opened", state: _State, *, is_last: bool) -> tuple[Reading, _State]:
         """Return what a block says, and what is carried to the next."""
@@ -161,13 +169,18 @@ class LogReader:
         stop = _first(ahead) or _after(due) or state.told + 1
         both = pl.concat([state.behind, due])
         lines = both.with_columns(line=pl.int_range(pl.len(), dtype=pl.Int64))
-        year = year_of(lines, self.options) or state.year
+        year = opened.year or state.year
         first, after = lines["position"].search_sorted(pl.Series([state.told + 1, stop]))
-        due_lines = slice(first, after)
-        shared = share_out(lines, due_lines, self.dialects, replace(self.options, year=year))
-        reading, known = self._told(shared, lines, due_lines, state)
-        whole = replace(reading, lines_used=reading.lines_used + opened.parts)
-        return whole, replace(
+        mine = slice(first, after)
+        options = replace(self.options, year=self.options.year or year)
+        others = [dialect for dialect in self.dialects if not dialect.alone]
+        shared = share_out(lines, mine, others, options)
+        told = _rows_of(shared.reading, lines["position"][mine])
+        rest = shared.rest[mine]
+        used = opened.used + _count_changes(lines["position"][mine].filter(~rest))
+        whole = replace(join_readings([opened.reading, told]), lines_used=used)
+        reading, known = self._closed(whole, lines[mine].filter(rest), state)
+        return replace(reading, lines_used=used + opened.parts), replace(
             known,
             behind=_seen_again(shared, lines.head(after), self.lines_behind),
             ahead=ahead,
@@ -175,28 +188,26 @@ class LogReader:
             year=year,
         )
 
-    def _told(
-        self, shared: Shared, lines: pl.DataFrame, due: slice, state: _State
+    def _closed(
+        self, reading: Reading, rest: pl.DataFrame, state: _State
     ) -> tuple[Reading, _State]:
-        """Return the rows of the lines that are due, and what is known after them."""
-        mine = pl.col("position").is_null() | pl.col("position").is_between(
-            *_span(lines["position"][due]), closed="both"
-        )
-        frames = {name: shared.reading.frame(name).filter(mine) for name in _PLACED}
-        frames["steps"], started = number_attempts(frames["steps"], frames["events"], state.started)
-        frames |= {name: shared.reading.frame(name) for name in _STATED}
-        frames["placements"] = pl.concat([frames["placements"], _placements(lines)])
+        """Return what a block says as one log's part, and what is known after it.
+
+        Args:
+            reading: The rows of the block.
+            rest: `LINES` that nobody knows.
+            state: What is known before it.
+        """
+        steps, started = number_attempts(reading.steps, reading.events, state.started)
+        frames = {name: reading.frame(name) for name in FRAMES} | {"steps": steps}
         whole: dict[str, Any] = {name: self._quoted(name, rows) for name, rows in frames.items()}
         fresh = {name: _news(whole[name], state.stated.get(name)) for name in _STATED}
-        rest = shared.rest[due]
-        used = _count_changes(lines["position"][due].filter(~rest))
-        rejects = self._rejects(lines[due].filter(rest))
-        return replace(Reading(), **whole | fresh, lines_used=used), replace(
+        return replace(reading, **whole | fresh), replace(
             state,
             started=started,
             stated=_known(state.stated, fresh),
-            rejects=fold_rejects(pl.concat([state.rejects, rejects])),
-            lines_used=state.lines_used + used,
+            rejects=fold_rejects(pl.concat([state.rejects, self._rejects(rest)])),
+            lines_used=state.lines_used + reading.lines_used,
         )
 
     def _quoted(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
@@ -229,17 +240,37 @@ class _Opened:
     """A block without what is around its lines.
 
     Attributes:
-        lines: `LINES`.
+        lines: `LINES` that are left for dialects that look around.
+        reading: What the other dialects made of theirs, and where ranks run.
+        used: How many lines became part of that.
         parts: How many lines of the file are parts of others, or nothing but a prefix.
+        year: The year that its lines show; null if they show none.
     """
 
     lines: pl.DataFrame
+    reading: Reading = field(default_factory=Reading)
+    used: int = 0
     parts: int = 0
+    year: int | None = None
 
 
-def _span(positions: pl.Series) -> tuple[int, int]:
-    """Return the first and the last of sorted positions; nothing is between those of none."""
-    return (int(positions[0]), int(positions[-1])) if len(positions) else (0, -1)
+def _raw_blocks(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
+    """Yield `RAW_LINES` of each block; a line that a runtime parted is whole in one of them."""
+    before, open_end = 0, RAW_LINES.to_frame()
+    for block in blocks:
+        raw, open_end = whole_lines(pl.concat([open_end, raw_lines(block, before)]))
+        before += block.count(b"\n")
+        yield raw
+    if open_end.height:
+        yield open_end
+
+
+def _rows_of(reading: Reading, positions: pl.Series) -> Reading:
+    """Return the rows of a reading that are of lines at some sorted positions, or of no line."""
+    first, last = (positions[0], positions[-1]) if len(positions) else (0, -1)
+    mine = pl.col("position").is_null() | pl.col("position").is_between(first, last)
+    frames: dict[str, Any] = {name: reading.frame(name).filter(mine) for name in _PLACED}
+    return replace(reading, **frames)
 
 
 def _count_changes(positions: pl.Series) -> int:

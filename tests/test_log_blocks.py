@@ -3,6 +3,7 @@
 import gzip
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from collectors.log_blocks import LogReader, log_name
 from collectors.logs import read_logs
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.texts.prefetching import prefetched
+from collectors.texts.prefetching import worked_ahead
 from collectors.texts.text_blocks import line_blocks
 
 TRACEBACK = (
@@ -163,15 +164,25 @@ def test_every_frame_that_has_a_place_has_its_source() -> None:
     assert all(set(reading.frame(name)["source"]) == {"x"} for name in named)
 
 
-def numbers() -> Iterator[int]:
-    """Two numbers and a fault."""
-    yield from (1, 2)
+def numbers(count: int) -> Iterator[int]:
+    """Some numbers and a fault."""
+    yield from range(count)
     raise ValueError("broken")
 
 
-def test_prefetching_keeps_the_order_and_the_errors() -> None:
-    """Items come in their order, and an error in its place."""
-    coming = prefetched(numbers())
-    assert [next(coming), next(coming)] == [1, 2]
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_working_ahead_keeps_the_order_and_the_errors(count: int) -> None:
+    """Results come in the order of their items; a fault of an item's making comes out."""
+    coming = worked_ahead(lambda number: 10 * number, numbers(count))
+    found = list(islice(coming, max(0, count - 2)))
+    assert found == [10 * number for number in range(max(0, count - 2))]
     with pytest.raises(ValueError, match="broken"):
+        next(coming)
+
+
+def test_a_fault_of_the_work_comes_in_its_place() -> None:
+    """What came before it is there."""
+    coming = worked_ahead(lambda number: 12 // number, iter([3, 0, 4]))
+    assert next(coming) == 4
+    with pytest.raises(ZeroDivisionError):
         next(coming)

@@ -96,7 +96,7 @@ def _mark_torn(events: pl.DataFrame) -> pl.DataFrame:
 def _finished(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     """Return the events with their whole message, device and attributes."""
     on_gpu = pl.when(pl.col("kind").is_in(_ON_GPU) & (pl.col("cuda_device") >= 0))
-    whole = lines.join(events.select("line").unique(), on="line", how="semi")
+    places = lines["line"].search_sorted(events["line"])
     ahead, torn = pl.col("ahead"), pl.when("is_torn").then(pl.lit("true"))
     common = {
         "pid": pl.col("pid"),
@@ -108,7 +108,7 @@ def _finished(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     return (
         with_details(events, common)
         .with_columns(attributes=pl.coalesce(both, "attributes", "extra"))
-        .join(whole.select("line", message="text"), on="line", how="left", maintain_order="left")
+        .with_columns(lines["text"].gather(places).alias("message"))
         .with_columns(
             code=_visitor_greeting().fill_null(pl.col("code")),
             device=on_gpu.then(pl.col("cuda_device").cast(pl.String)).otherwise("device"),

@@ -145,6 +145,8 @@ def stamp_pieces(lines: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
         lines: `LINES`.
         records: What `read_records` made of them.
     """
+    if records.height == lines.height:
+        return lines["line"].clear()
     alone = pl.col("text").str.contains(_STAMP_ALONE)
     next_line = pl.col("line") + 1
     pieces = lines.filter(alone).select(pl.col("line").alias("piece"), next_line, "position")

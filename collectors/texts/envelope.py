@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import TIME, schema_of
+from collectors.frames import TIME, conform, schema_of
 from collectors.identity import canonical_host
 from collectors.texts.partials import join_partials
 from collectors.texts.prefixes import peel_prefixes
@@ -80,17 +80,30 @@ def raw_lines(data: bytes, before: int = 0) -> pl.DataFrame:
     )
 
 
-def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def open_lines(lines: pl.DataFrame, time_zone: str, bare: pl.Series | None = None) -> pl.DataFrame:
     """Return the logical lines in raw ones.
 
     Args:
         lines: `RAW_LINES`.
         time_zone: IANA zone of envelope stamps that carry none.
+        bare: Which lines are known to have no prefix; null: none.
 
     Returns:
         `LINES`, in the file's order.
     """
-    peeled = peel_prefixes(join_partials(_pieces(lines)), time_zone)
+    if bare is None or not bare.any():
+        return _opened(lines, time_zone, lines.height)
+    plain = bare & ~lines["text"].str.contains(_SPECIAL) & (_length(lines) <= MAX_LINE_BYTES)
+    known = lines.lazy().filter(plain).with_columns(pl.col("text").str.strip_chars_end())
+    whole = conform(known, LINES).with_columns(is_torn=pl.lit(value=False))
+    others = _opened(lines.filter(~plain), time_zone, lines.height)
+    both = whole.merge_sorted(others.lazy(), key="position") if others.height else whole
+    return both.with_columns(line=pl.int_range(pl.len(), dtype=pl.Int64)).collect()
+
+
+def _opened(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
+    """Return the logical lines in raw ones that may have prefixes, of so many lines of a text."""
+    peeled = peel_prefixes(join_partials(_pieces(lines)), time_zone, count)
     return (
         _unboxed(_inherited(peeled))
         .with_columns(pl.col("text").str.strip_chars_end(), *_hosts(peeled))
@@ -98,6 +111,10 @@ def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         .with_row_index("line")
         .select(pl.col(name).cast(kind, strict=False) for name, kind in LINES.items())
     )
+
+
+def _length(lines: pl.DataFrame) -> pl.Series:
+    return lines["text"].str.len_bytes()
 
 
 def _pieces(lines: pl.DataFrame) -> pl.DataFrame:
@@ -108,10 +125,11 @@ def _pieces(lines: pl.DataFrame) -> pl.DataFrame:
             .explode("text", empty_as_null=True)
             .with_columns(pl.col("text").str.replace_all(ANSI, ""))
         )
-    is_torn = pl.col("text").str.len_bytes() > MAX_LINE_BYTES
-    start = pl.col("text").str.strip_chars_start().str.head(MAX_LINE_BYTES)
-    cut = pl.when(is_torn).then(start).otherwise("text")
-    return lines.with_columns(cut, is_torn=is_torn).filter(pl.col("text") != "")
+    is_torn = _length(lines) > MAX_LINE_BYTES
+    if is_torn.any():
+        start = pl.col("text").str.strip_chars_start().str.head(MAX_LINE_BYTES)
+        lines = lines.with_columns(pl.when(is_torn).then(start).otherwise("text"))
+    return lines.with_columns(is_torn=is_torn).filter(pl.col("text") != "")
 
 
 def _inherited(lines: pl.DataFrame) -> pl.DataFrame:

@@ -81,28 +81,28 @@ _ANY: Final = ascii_pattern("|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) f
 _GIVEN: Final = ("stamp", "host", "rank", "local_rank", "task", "kibana")
 
 
-def peel_prefixes(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def peel_prefixes(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
     """Return the lines without their prefixes and with what those say.
 
     Args:
         lines: `text`, with `stamp` (text) and `host` where an outer layer gave them.
         time_zone: IANA zone of stamps that carry none.
+        count: How many lines the text has; the others are known to have no prefix.
 
     Returns:
         The lines with `time` (UTC), `host`, `rank`, `local_rank`, `task` and `repeats`; null is
         not said.
     """
     missing = [name for name in _GIVEN if name not in lines.columns]
-    bare = _drop_counter(lines).with_columns(
-        pl.lit(None, dtype=pl.String).alias(n) for n in missing
-    )
+    plain = lines if count > lines.height else _drop_counter(lines)
+    bare = plain.with_columns(pl.lit(None, dtype=pl.String).alias(n) for n in missing)
     if not has_match(bare["text"], _ANY):
         return _finished(bare, time_zone)
     todo, done = bare.with_row_index("order"), list[pl.DataFrame]()
     for _ in range(MAX_ROUNDS):
         before = todo["text"]
         for prefix in _present(todo):
-            todo = _peel(todo, prefix, min_lines=prefix.min_share * bare.height)
+            todo = _peel(todo, prefix, min_lines=prefix.min_share * max(count, bare.height))
         changed = todo["text"] != before
         done.append(todo.filter(~changed))
         todo = todo.filter(changed)
