@@ -247,6 +247,11 @@ def test_torn_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, noise:
         pytest.param({"name": "ProfilerStep#1", "ts": 1}, "no length", id="no length"),
         pytest.param({"name": "ProfilerStep#1", "dur": 1}, "no start", id="no start"),
         pytest.param({"name": "ProfilerStep#1", "ts": "a", "dur": 1}, "text", id="a text"),
+        pytest.param(
+            {"name": "ProfilerStep#1", "ts": 10**400, "dur": 1},
+            "no float holds it",
+            id="long start",
+        ),
         pytest.param({"cat": "kernel", "ts": 1, "dur": 1, "args": 7}, "no step", id="odd args"),
         pytest.param({"cat": "gpu_x", "name": "DataLoader", "ts": 1, "dur": 1}, "gpu", id="gpu"),
     ],
@@ -254,6 +259,14 @@ def test_torn_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, noise:
 def test_odd_events(tmp_path: Path, event: Event, why: str) -> None:
     """Events without their figures are no steps."""
     assert read(tmp_path, text_of([event])).steps.is_empty(), why
+
+
+def test_a_number_without_end(tmp_path: Path) -> None:
+    """An event whose number Python does not read ends the trace like a torn one."""
+    text = text_of([step(1, 0.0), step(2, 200.0)]).replace("200000.0", "9" * 5000)
+    reading = read(tmp_path, text)
+
+    assert (reading.steps.height, reading.rejects.height) == (1, 1)
 
 
 @pytest.mark.parametrize(

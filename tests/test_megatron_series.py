@@ -60,7 +60,11 @@ def test_series(
 
 @pytest.mark.parametrize(
     "tail",
-    [pytest.param('"values": {"1": 2', id="torn"), pytest.param('"values": 3}}', id="empty")],
+    [
+        pytest.param('"values": {"1": 2', id="torn"),
+        pytest.param('"values": 3}}', id="empty"),
+        pytest.param('"values": ' + "[" * 100_000, id="deeper than Python follows"),
+    ],
 )
 def test_no_series(read_texts: Read, tail: str) -> None:
     """A document that holds no series is one reject that counts its lines."""

@@ -76,7 +76,7 @@ class TraceText:
         start = found.end() if found else at
         try:
             value, end = _DECODER.raw_decode(self._text, start)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return [], at
         self.event_count += 1
         self._between = self._text[end - 1 : end + MAX_BETWEEN_CHARACTERS]

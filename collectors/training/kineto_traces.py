@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import polars as pl
 
@@ -41,6 +41,9 @@ _HOST: Final = re.compile(r"^(?P<host>[A-Za-z][\w.-]*?)_\d+\.(?:\d+\.)?pt\.trace
 
 _EPOCH_MICROSECONDS: Final = 1e14
 """Stamps above count from 1970, below from a base."""
+
+_MAX_MICROSECONDS: Final = 1e18
+"""No time is larger: thirty thousand years. Python's JSON may hold numbers that no float does."""
 
 MAX_ROWS: Final = 50_000
 
@@ -118,7 +121,7 @@ def _parts(text: TraceText) -> Iterator[pl.DataFrame]:
 def _row(event: dict[str, Any]) -> tuple[object, ...] | None:
     """Return what an event tells: a step, a wait for data, or a kernel; null for any other."""
     start, length, name = event.get("ts"), event.get("dur"), str(event.get("name"))
-    if not isinstance(start, int | float) or not isinstance(length, int | float):
+    if not _is_time(start) or not _is_time(length):
         return None
     kind, step = _kind(name, str(event.get("cat")).lower())
     if kind is None:
@@ -136,6 +139,10 @@ def _row(event: dict[str, Any]) -> tuple[object, ...] | None:
         _whole(told, "In msg nelems"),
         _text(told, "dtype"),
     )
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and abs(value) < _MAX_MICROSECONDS
 
 
 def _kind(name: str, category: str) -> tuple[str | None, int | None]:

@@ -53,7 +53,7 @@ def read_megatron_series(path: Path, source: str, _options: ReadOptions) -> Read
     lines = sum(1 for line in text.split("\n") if line.strip())
     try:
         series = _series(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         series = []
     if not series:
         return reject_file(source, "no series of metrics by step", text.lstrip(), lines)
