@@ -9,7 +9,24 @@ from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.texts.ascii_patterns import ascii_pattern
-from collectors.texts.few_texts import has_match
+from collectors.texts.few_texts import matches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """Lines to share out.
+
+    Attributes:
+        lines: `LINES`, numbered from 0 without a gap.
+        sure: Whose each line surely is; see `sure_of`.
+        due: Those that are to be told; the others stand around them.
+        wanted: Names of the dialects that may have lines among them.
+    """
+
+    lines: pl.DataFrame
+    sure: pl.Series
+    due: slice
+    wanted: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,75 +35,62 @@ class Shared:
 
     Attributes:
         reading: Their frames.
-        known: Numbers of the lines that each dialect claims, by its name.
         rest: Whether nobody claims a line, for each of them.
     """
 
     reading: Reading
-    known: dict[str, pl.Series]
     rest: pl.Series
 
 
-def share_out(
-    lines: pl.DataFrame, due: slice, dialects: Sequence[LineDialect], options: ReadOptions
-) -> Shared:
+def sure_of(text: pl.Series, dialects: Sequence[LineDialect]) -> pl.Series:
+    """Return for each line the number, from 1, of the dialect whose it surely is; 0 is no one's."""
+    whose = pl.lit(0, dtype=pl.UInt8)
+    for number, one in enumerate(dialects, start=1):
+        if one.sure is not None:
+            fits = pl.col("text").str.contains(ascii_pattern(one.sure))
+            whose = pl.when(fits).then(pl.lit(number, dtype=pl.UInt8)).otherwise(whose)
+    return text.to_frame("text").with_columns(sure=whose)["sure"]
+
+
+def hinted_lines(
+    text: pl.Series, sure: pl.Series, dialects: Sequence[LineDialect]
+) -> dict[str, pl.Series]:
+    """Return where lines are that each dialect may know; dialects without any are left out.
+
+    Args:
+        text: The lines.
+        sure: Whose each surely is; other dialects are not asked for those.
+        dialects: Who may know them.
+    """
+    nobodys = (sure == 0).arg_true()
+    doubtful, found = text.gather(nobodys), dict[str, pl.Series]()
+    for number, one in enumerate(dialects, start=1):
+        own = (sure == number).arg_true()
+        hinted = nobodys.filter(matches(doubtful, one.hint))
+        if len(own) or len(hinted):
+            found[one.name] = pl.concat([own, hinted]).sort() if len(own) else hinted
+    return found
+
+
+def share_out(shown: Shown, dialects: Sequence[LineDialect], options: ReadOptions) -> Shared:
     """Return what the dialects make of lines, one after the other.
 
     Args:
-        lines: `LINES`, numbered from 0 without a gap.
-        due: Those that are to be told; the others stand around them.
-        dialects: In order: one sees what those before it have not claimed, without the lines that
-            are surely another's, unless it asks for those.
+        shown: The lines.
+        dialects: In order, as for `sure_of`: one sees what those before it have not claimed,
+            without the lines that are surely another's, unless it asks for those.
         options: What the log cannot say of itself.
     """
-    sure = _sure(lines["text"], dialects)
-    free = pl.repeat(value=True, n=lines.height, dtype=pl.Boolean, eager=True)
-    wanted = _wanted(lines["text"], dialects, sure)
-    readings, known = list[Reading](), dict[str, pl.Series]()
-    for dialect in (one for one in dialects if one.name in wanted):
-        shown = due if dialect.alone else slice(0, lines.height)
-        mine = _unclaimed(free, dialect, sure)[shown]
-        seen = lines[shown] if mine.all() else lines[shown].filter(mine)
-        part = dialect.read(seen, options)
-        readings.append(part.reading)
-        known[dialect.name] = part.claimed
-        if len(part.claimed):
-            free = free.scatter(part.claimed.cast(pl.UInt32), values=False)
-    return Shared(reading=join_readings(readings), known=known, rest=free)
-
-
-def is_bare(text: pl.Series, dialects: Sequence[LineDialect]) -> pl.Series:
-    """Return which lines are surely a dialect's as they stand, without a prefix."""
-    sure = [ascii_pattern(one.sure) for one in dialects if one.sure is not None]
-    found = pl.any_horizontal(pl.col("text").str.contains(one) for one in sure)
-    return text.to_frame("text").select(found if sure else pl.lit(value=False)).to_series()
-
-
-def _unclaimed(free: pl.Series, dialect: LineDialect, sure: dict[str, pl.Series]) -> pl.Series:
-    """Return which lines a dialect may look at."""
-    for name, hers in sure.items():
-        if name != dialect.name and name not in dialect.beside:
-            free = free & ~hers
-    return free
-
-
-def _sure(text: pl.Series, dialects: Sequence[LineDialect]) -> dict[str, pl.Series]:
-    """Return which lines are surely a dialect's, for those that can tell."""
-    return {
-        one.name: text.str.contains(ascii_pattern(one.sure))
-        for one in dialects
-        if one.sure is not None
-    }
-
-
-def _wanted(
-    text: pl.Series, dialects: Sequence[LineDialect], sure: dict[str, pl.Series]
-) -> set[str]:
-    """Return the dialects that have lines of theirs, by one look at the lines that are no one's."""
-    is_sure = pl.DataFrame(sure).select(pl.any_horizontal(pl.all())).to_series() if sure else None
-    doubtful = text if is_sure is None else text.filter(~is_sure)
-    return {
-        one.name
-        for one in dialects
-        if (one.name in sure and sure[one.name].any()) or has_match(doubtful, one.hint)
-    }
+    numbers = {one.name: number for number, one in enumerate(dialects, start=1)}
+    free = pl.repeat(value=True, n=shown.lines.height, dtype=pl.Boolean, eager=True)
+    readings = list[Reading]()
+    for dialect in (one for one in dialects if one.name in shown.wanted):
+        theirs = [0, *(numbers[name] for name in (dialect.name, *dialect.beside))]
+        part = slice(shown.due.start, shown.due.stop) if dialect.alone else slice(None)
+        mine = free[part] & shown.sure[part].is_in(theirs)
+        lines = shown.lines[part] if mine.all() else shown.lines[part].filter(mine)
+        answer = dialect.read(lines, options)
+        readings.append(answer.reading)
+        if len(answer.claimed):
+            free = free.scatter(answer.claimed.cast(pl.UInt32), values=False)
+    return Shared(reading=join_readings(readings), rest=free)

@@ -1,11 +1,10 @@
-"""Read a log of any size in windows: what a block says, with what stands around it.
+"""Read a log of any size: block by block, several at once, as if it were read whole.
 
-A record may go on over the end of a block, and a step is timed by the line before it. So each block
-is read together with the end of what came before (the last lines, and of each dialect the last that
-it knew), and its own last lines are only told once what follows them is there.
+Blocks are opened and shared out among the dialects in other threads; what depends on all that came
+before (attempts, what was told already) is added one block after the other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -16,7 +15,14 @@ from collectors.communication.c10_lines import year_of
 from collectors.frames import PLACEMENTS, REJECTS, conform
 from collectors.identity import file_rank
 from collectors.line_reading import LineDialect
-from collectors.line_sharing import Shared, is_bare, share_out
+from collectors.line_sharing import Shown, hinted_lines, share_out, sure_of
+from collectors.log_windows import (
+    LINES_AROUND,
+    SURE,
+    OpenBlock,
+    Window,
+    windows_of,
+)
 from collectors.readings import (
     FRAMES,
     MAX_REJECT_CHARACTERS,
@@ -28,20 +34,11 @@ from collectors.readings import (
 )
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_on
-from collectors.texts.envelope import LINES, RAW_LINES, open_lines, raw_lines
+from collectors.texts.envelope import RAW_LINES, open_lines, raw_lines
 from collectors.texts.partials import whole_lines
 from collectors.texts.prefetching import worked_ahead
 from collectors.texts.torn_records import split_records
 from collectors.training.attempts import STARTED, number_attempts
-
-LINES_BEHIND: Final = 500
-"""Lines that a window repeats from before: longer than any record of several lines."""
-
-LINES_AHEAD: Final = 500
-"""Lines of a window that wait for what follows them."""
-
-KNOWN_BEHIND: Final = 50
-"""Lines of each dialect that a window repeats, however far before they stand."""
 
 _MIN_HOST_DIGITS: Final = 3
 """Logs are called `exp12.log` after their run as well."""
@@ -75,28 +72,35 @@ def log_name(name: str, source: str) -> LogName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
-    """What is carried from window to window.
+class _Told:
+    """What is known of all blocks so far.
 
     Attributes:
-        behind: `LINES` that were told, to be seen again.
-        ahead: `LINES` that are still to be told.
-        told: Position up to which all is told.
-        year: Year of stamps without one, as the last block that showed a year had it.
         started: Where each rank's attempts stand.
         stated: Rows of `_STATED` that were told.
         rejects: Lines that became nothing else, folded.
         lines_used: How many lines became something.
     """
 
-    behind: pl.DataFrame = field(default_factory=LINES.to_frame)
-    ahead: pl.DataFrame = field(default_factory=LINES.to_frame)
-    told: int = 0
-    year: int | None = None
     started: pl.DataFrame = field(default_factory=STARTED.to_frame)
-    stated: dict[str, pl.DataFrame] = field(default_factory=dict[str, pl.DataFrame])
+    stated: Mapping[str, pl.DataFrame] = field(default_factory=dict[str, pl.DataFrame])
     rejects: pl.DataFrame = field(default_factory=REJECTS.to_frame)
     lines_used: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What one window says.
+
+    Attributes:
+        reading: Its rows; `lines_used` counts lines that a dialect knows.
+        rest: `LINES` that nobody knows.
+        parts: How many lines are parts of others, or nothing but a prefix.
+    """
+
+    reading: Reading
+    rest: pl.DataFrame
+    parts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +111,13 @@ class LogReader:
         name: What its name tells.
         options: What the log cannot say of itself.
         dialects: Who reads its lines.
-        lines_behind: Lines that a window repeats from before.
-        lines_ahead: Lines of a window that wait for what follows them.
+        around: Lines that a window repeats from before, and that wait for what follows them.
     """
 
     name: LogName
     options: ReadOptions
     dialects: Sequence[LineDialect]
-    lines_behind: int = LINES_BEHIND
-    lines_ahead: int = LINES_AHEAD
+    around: int = LINES_AROUND
 
     def read(self, blocks: Iterable[bytes], seen: int = 0) -> Iterator[Reading]:
         """Yield what the blocks say, one after the other, and at the end all rejects.
@@ -125,89 +127,82 @@ class LogReader:
             seen: How many of the first lines were told before, and only stand in front.
         """
         opened = worked_ahead(partial(self._open, seen=seen), _raw_blocks(blocks))
-        state, held = _State(told=seen), _Opened(lines=LINES.to_frame())
-        for block in opened:
-            if held.lines.height or held.used or held.parts:
-                reading, state = self._window(held, state, is_last=False)
-                yield reading
-            held = block
-        reading, state = self._window(held, state, is_last=True)
-        yield reading
-        if state.lines_used:
-            yield reading_of(rejects=state.rejects)
+        told = _Told()
+        for part in worked_ahead(self._share, windows_of(opened, self.around, seen)):
+            reading, told = self._close(part, told)
+            yield reading
+        if told.lines_used:
+            yield reading_of(rejects=told.rejects)
         else:
-            first, count = state.rejects["text"].first() or "", state.rejects["count"].sum()
+            first, count = told.rejects["text"].first() or "", told.rejects["count"].sum()
             yield reject_file(self.name.source, "no known format", str(first), int(count))
 
-    def _open(self, raw: pl.DataFrame, seen: int) -> "_Opened":
+    def _open(self, raw: pl.DataFrame, seen: int) -> OpenBlock:
         """Return the lines of a block, without those of dialects that need none around theirs."""
-        starts = [dialect.start for dialect in self.dialects if dialect.start]
-        bare = is_bare(raw["text"], self.dialects)
-        lines = split_records(open_lines(raw, self.options.time_zone, bare), starts)
-        rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
-        placed = lines.with_columns(pl.col("rank").fill_null(rank), pl.col("host").fill_null(host))
-        first = int((placed["position"] <= seen).sum())
-        alone = [dialect for dialect in self.dialects if dialect.alone]
-        shared = share_out(placed, slice(first, placed.height), alone, self.options)
-        rest = placed.filter(shared.rest)
-        known, left = (_count_changes(one["position"]) for one in (placed[first:], rest[first:]))
-        return _Opened(
+        lines = self._lines(raw)
+        first = int((lines["position"] <= seen).sum())
+        sure = lines[SURE]
+        hinted = hinted_lines(lines["text"], sure, self.dialects)
+        alone = frozenset(one.name for one in self.dialects if one.alone) & set(hinted)
+        shown = Shown(
+            lines=lines.drop(SURE), sure=sure, due=slice(first, lines.height), wanted=alone
+        )
+        shared = share_out(shown, self.dialects, self.options)
+        rest = lines.filter(shared.rest)
+        due = (lines[first:], rest.filter(pl.col("position") > seen))
+        known, left = (_count_changes(one["position"]) for one in due)
+        return OpenBlock(
             lines=rest,
-            reading=replace(
-                shared.reading,
-                placements=pl.concat([shared.reading.placements, _placements(placed)]),
-            ),
-            year=year_of(placed, self.options),
+            hinted={
+                name: lines["position"].gather(places)
+                for name, places in hinted.items()
+                if name not in alone
+            },
+            reading=_with_placements(shared.reading, lines),
             used=known - left,
             parts=int((raw["position"] > seen).sum()) - known,
+            year=year_of(lines, self.options),
         )
 
-    def _window(self, opened: "_Opened", state: _State, *, is_last: bool) -> tuple[Reading, _State]:
-        """Return what a block says, and what is carried to the next."""
-        due = pl.concat([state.ahead, opened.lines])
-        ahead = due.clear() if is_last else due.tail(self.lines_ahead)
-        stop = _first(ahead) or _after(due) or state.told + 1
-        both = pl.concat([state.behind, due])
-        lines = both.with_columns(line=pl.int_range(pl.len(), dtype=pl.Int64))
-        year = opened.year or state.year
-        first, after = lines["position"].search_sorted(pl.Series([state.told + 1, stop]))
-        mine = slice(first, after)
-        options = replace(self.options, year=self.options.year or year)
-        others = [dialect for dialect in self.dialects if not dialect.alone]
-        shared = share_out(lines, mine, others, options)
-        told = _rows_of(shared.reading, lines["position"][mine])
-        rest = shared.rest[mine]
-        used = opened.used + _count_changes(lines["position"][mine].filter(~rest))
-        whole = replace(join_readings([opened.reading, told]), lines_used=used)
-        reading, known = self._closed(whole, lines[mine].filter(rest), state)
-        return replace(reading, lines_used=used + opened.parts), replace(
-            known,
-            behind=_seen_again(shared, lines.head(after), self.lines_behind),
-            ahead=ahead,
-            told=stop - 1,
-            year=year,
+    def _lines(self, raw: pl.DataFrame) -> pl.DataFrame:
+        """Return `OPEN_LINES`; the log's name tells rank and host of those that say none."""
+        starts = [dialect.start for dialect in self.dialects if dialect.start]
+        bare = sure_of(raw["text"], self.dialects) > 0
+        lines = split_records(open_lines(raw, self.options.time_zone, bare), starts)
+        rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
+        return lines.with_columns(
+            pl.col("rank").fill_null(rank),
+            pl.col("host").fill_null(host),
+            sure_of(lines["text"], self.dialects).alias(SURE),
         )
 
-    def _closed(
-        self, reading: Reading, rest: pl.DataFrame, state: _State
-    ) -> tuple[Reading, _State]:
-        """Return what a block says as one log's part, and what is known after it.
+    def _share(self, window: Window) -> _Part:
+        """Return what the dialects that look around make of a window's lines that are due."""
+        lines, due = window.lines.drop(SURE), window.due
+        shown = Shown(lines=lines, sure=window.lines[SURE], due=due, wanted=window.wanted)
+        options = replace(self.options, year=self.options.year or window.year)
+        shared = share_out(shown, self.dialects, options)
+        positions, rest = lines["position"][due], shared.rest[due]
+        told = join_readings([window.block.reading, _rows_of(shared.reading, positions)])
+        used = window.block.used + _count_changes(positions.filter(~rest))
+        return _Part(
+            reading=replace(told, lines_used=used),
+            rest=lines[due].filter(rest),
+            parts=window.block.parts,
+        )
 
-        Args:
-            reading: The rows of the block.
-            rest: `LINES` that nobody knows.
-            state: What is known before it.
-        """
-        steps, started = number_attempts(reading.steps, reading.events, state.started)
-        frames = {name: reading.frame(name) for name in FRAMES} | {"steps": steps}
+    def _close(self, part: _Part, told: _Told) -> tuple[Reading, _Told]:
+        """Return what a window says as one log's part, and what is known after it."""
+        steps, started = number_attempts(part.reading.steps, part.reading.events, told.started)
+        frames = {name: part.reading.frame(name) for name in FRAMES} | {"steps": steps}
         whole: dict[str, Any] = {name: self._quoted(name, rows) for name, rows in frames.items()}
-        fresh = {name: _news(whole[name], state.stated.get(name)) for name in _STATED}
-        return replace(reading, **whole | fresh), replace(
-            state,
+        fresh = {name: _news(whole[name], told.stated.get(name)) for name in _STATED}
+        used = part.reading.lines_used
+        return replace(part.reading, **whole | fresh, lines_used=used + part.parts), _Told(
             started=started,
-            stated=_known(state.stated, fresh),
-            rejects=fold_rejects(pl.concat([state.rejects, self._rejects(rest)])),
-            lines_used=state.lines_used + reading.lines_used,
+            stated=_known(told.stated, fresh),
+            rejects=fold_rejects(pl.concat([told.rejects, self._rejects(part.rest)])),
+            lines_used=told.lines_used + used,
         )
 
     def _quoted(self, name: str, rows: pl.DataFrame) -> pl.DataFrame:
@@ -223,35 +218,6 @@ class LogReader:
             reason=pl.lit("unrecognised line"),
         )
         return conform(rejects, REJECTS).collect()
-
-
-def _first(lines: pl.DataFrame) -> int | None:
-    """Return the position of the first line; null of none."""
-    return None if lines.is_empty() else int(lines["position"][0])
-
-
-def _after(lines: pl.DataFrame) -> int | None:
-    """Return the position after the last line; null of none."""
-    return None if lines.is_empty() else int(lines["position"][-1]) + 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """A block without what is around its lines.
-
-    Attributes:
-        lines: `LINES` that are left for dialects that look around.
-        reading: What the other dialects made of theirs, and where ranks run.
-        used: How many lines became part of that.
-        parts: How many lines of the file are parts of others, or nothing but a prefix.
-        year: The year that its lines show; null if they show none.
-    """
-
-    lines: pl.DataFrame
-    reading: Reading = field(default_factory=Reading)
-    used: int = 0
-    parts: int = 0
-    year: int | None = None
 
 
 def _raw_blocks(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
@@ -278,15 +244,16 @@ def _count_changes(positions: pl.Series) -> int:
     return int((positions != positions.shift(1)).sum()) + 1 if len(positions) else 0
 
 
-def _placements(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return where ranks run, by the lines that tell their rank and their host."""
+def _with_placements(reading: Reading, lines: pl.DataFrame) -> Reading:
+    """Return a reading with where ranks run, by the lines that tell their rank and their host."""
     if lines.height in {lines["rank"].null_count(), lines["host"].null_count()}:
-        return PLACEMENTS.to_frame()
+        return reading
     ranked = lines.filter(pl.col("rank").is_not_null()).with_columns(
         index=pl.col("local_rank").drop_nulls().first().over("rank")
     )
     placed = ranked.drop_nulls("host").unique(["rank", "host"], keep="first", maintain_order=True)
-    return conform(placed.select("rank", "host", "index").lazy(), PLACEMENTS).collect()
+    told = conform(placed.select("rank", "host", "index").lazy(), PLACEMENTS).collect()
+    return replace(reading, placements=pl.concat([reading.placements, told]))
 
 
 def _news(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
@@ -297,20 +264,10 @@ def _news(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _known(
-    stated: dict[str, pl.DataFrame], fresh: dict[str, pl.DataFrame]
+    stated: Mapping[str, pl.DataFrame], fresh: Mapping[str, pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
     """Return all rows told so far."""
     return {
         name: pl.concat([stated[name], rows]) if name in stated else rows
         for name, rows in fresh.items()
     }
-
-
-def _seen_again(shared: Shared, told: pl.DataFrame, behind: int) -> pl.DataFrame:
-    """Return the lines that the next window sees again: of each dialect some, and the last."""
-    known = [
-        claimed.filter(claimed < told.height).top_k(KNOWN_BEHIND)
-        for claimed in shared.known.values()
-    ]
-    last = pl.int_range(max(0, told.height - behind), told.height, eager=True)
-    return told[pl.concat([last, *known]).unique().sort()]

@@ -67,8 +67,7 @@ def read(data: bytes, block_bytes: int, around: int = 12) -> Reading:
         name=log_name("x.log", "x"),
         options=ReadOptions(year=2025),
         dialects=LINE_DIALECTS,
-        lines_behind=around,
-        lines_ahead=around,
+        around=around,
     )
     return join_readings(reader.read(line_blocks(io.BytesIO(data), block_bytes)))
 

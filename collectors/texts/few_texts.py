@@ -29,6 +29,15 @@ def has_match(texts: pl.Series, pattern: str) -> bool:
     return any(text is not None and compiled.search(text) is not None for text in texts)
 
 
+def matches(texts: pl.Series, pattern: str) -> pl.Series:
+    """Return for each text whether a pattern is found in it; see `has_match`."""
+    compiled = _compiled(pattern) if len(texts) <= MAX_FEW_TEXTS else None
+    if compiled is None:
+        return texts.str.contains(ascii_pattern(pattern)).fill_null(value=False)
+    found = [text is not None and compiled.search(text) is not None for text in texts]
+    return pl.Series(texts.name, found, dtype=pl.Boolean)
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     """Return the pattern for Python; null for one that only Rust understands."""
