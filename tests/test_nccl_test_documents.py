@@ -1,6 +1,7 @@
 """JSON documents of nccl-tests: their quirks, their ends, and the environment that is not kept."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,20 @@ def test_odd_results(tmp_path: Path) -> None:
     assert rows.select("variant", "seconds", "bus_bytes_per_second").rows() == [
         ("in_place", None, None)
     ]
+
+
+ODD = ["{}", "[]", "[{}]", "null", "true", '"x"', '"²"', "-1", "0.5", "1e30", "9" * 30, "9" * 400]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_values_anywhere(tmp_path: Path, odd: str) -> None:
+    """Whatever stands in the place of a value, the document is read, or rejected with its line."""
+    text = json.dumps(RUN)
+    spots = re.finditer(r'(?<=: )(?:[0-9.]+|"[^"]*"|true|false|null)', text)
+    readings = [read(tmp_path, text[: one.start()] + odd + text[one.end() :]) for one in spots]
+    lines = {one.lines_used + int(one.rejects["count"].fill_null(1).sum()) for one in readings}
+
+    assert lines == {1}
 
 
 def test_chosen(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The JSON of NCCL's RAS client: reports, whole and cut, and events one after the other."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,21 @@ def test_strangers(tmp_path: Path) -> None:
         (2, "no RAS report or event"),
         (3, "no RAS report or event"),
     ]
+
+
+ODD = ["{}", "[]", "[{}]", "null", "true", '"x"', '"²"', "-1", "0.5", "1e30", "9" * 30, "9" * 400]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_values_anywhere(tmp_path: Path, odd: str) -> None:
+    """Whatever stands in the place of a value, the document is read, or rejected with its line."""
+    gone = missing(1, "n1", considered_dead=True)
+    text = json.dumps(report(communicator(4, [rank(0, 9)], missing_ranks=[gone])))
+    spots = re.finditer(r'(?<=: )(?:[0-9.]+|"[^"]*"|true|false|null)', text)
+    readings = [read(tmp_path, text[: one.start()] + odd + text[one.end() :]) for one in spots]
+    lines = {one.lines_used + int(one.rejects["count"].fill_null(1).sum()) for one in readings}
+
+    assert lines == {1}
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
+from collectors.texts.json_numbers import whole_of
+
 Row = dict[str, object]
 
 DEFAULT_GROUP: Final = "0"
@@ -20,8 +22,6 @@ MAX_RANKS: Final = 1_000_000
 _RANKS: Final = re.compile(r"\[\s*(?:\d{1,9}(?:\s*,\s*\d{1,9})*)?\s*\]")
 
 _MAX_DIMENSIONS: Final = 32
-
-_MAX_INT: Final = 2**63 - 1
 
 _MAX_TEXT: Final = 256
 
@@ -162,9 +162,7 @@ def as_int(value: object) -> int | None:
     """Return a whole number, or the one that a text holds; null for all else."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _MAX_INT:
-        return None
-    return value
+    return whole_of(value)
 
 
 def _state(entry: Mapping[str, object], completed: int | None) -> str | None:
@@ -243,9 +241,7 @@ def _elements(sizes: object) -> int | None:
             return None
         numbers = [as_int(one) for one in cast("Sequence[object]", shape)[:_MAX_DIMENSIONS]]
         total += math.prod(number or 0 for number in numbers)
-        if total > _MAX_INT:
-            return None
-    return total
+    return whole_of(total)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

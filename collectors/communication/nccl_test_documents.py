@@ -20,6 +20,9 @@ from collectors.readings import Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.cut_documents import read_cut_documents
 from collectors.texts.json_documents import Document, items_of, mapping_of, rejects_of, text_of
+from collectors.texts.json_numbers import whole_of
+from collectors.texts.label_rows import label_rows
+from collectors.texts.plain_counts import count_of
 from collectors.texts.stamps import iso_time
 
 _HALVES: Final = ("out_of_place", "in_place")
@@ -28,6 +31,8 @@ _CHECKS: Final = {
     "out_of_bounds": "out of bounds values",
     "bitwise_mismatches": "bitwise mismatches",
 }
+
+_NOT_OKAY: Final = ("false", False)
 
 _PROGRAM: Final = re.compile(r"(\w+?)_perf(?:_mpi)?$")
 
@@ -101,23 +106,27 @@ def _run_rows(run: dict[str, Any], line: int) -> dict[str, list[dict[str, Any]]]
     timed = [row for one in results for half in _HALVES for row in _transfer(one, half, shape)]
     placements = [
         {
-            "rank": one.get("rank"),
+            "rank": _count(one, "rank"),
             "host": text_of(one.get("hostname")),
             "gpu": text_of(one.get("device_hex")),
-            "index": one.get("device"),
+            "index": _count(one, "device"),
         }
         for one in devices
     ]
     return {"transfers": timed, "events": _events(run, timed, shape), "placements": placements}
 
 
+def _count(device: dict[str, Any], key: str) -> int | None:
+    return count_of(text_of(device.get(key)))
+
+
 def _shape(run: dict[str, Any], devices: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what all rows of a run share."""
     program = _PROGRAM.search(text_of(next(iter(items_of(run.get("args"))), None)) or "")
-    first = min((one.get("group") or 0 for one in devices), default=0)
-    mine = [one for one in devices if (one.get("group") or 0) == first]
+    first = min((_count(one, "group") or 0 for one in devices), default=0)
+    mine = [one for one in devices if (_count(one, "group") or 0) == first]
     hosts = sorted({host.lower() for one in mine if (host := text_of(one.get("hostname")))})
-    ranks = {one.get("rank") for one in mine}
+    ranks = {_count(one, "rank") for one in mine}
     is_known = bool(hosts) and 0 in ranks
     return {
         "time": text_of(run.get("start_time")),
@@ -134,14 +143,15 @@ def _transfer(result: dict[str, Any], half: str, shape: dict[str, Any]) -> list[
     if not timed:
         return []
     name = "cpu_time" if "cpu_time" in timed else "time"
+    wrong = _scaled(timed.get("nwrong"), 1.0)
     return [
         {
             **shape,
-            "bytes": result.get("size"),
+            "bytes": whole_of(result.get("size")),
             "seconds": _scaled(timed.get(name), 1e-6),
             "algorithm_bytes_per_second": _scaled(timed.get("alg_bw"), 1e9),
             "bus_bytes_per_second": _scaled(timed.get("bus_bw"), 1e9),
-            "wrong_count": _scaled(timed.get("nwrong"), 1.0),
+            "wrong_count": None if wrong is None else whole_of(int(wrong)),
             "timing": "cpu_time" if name == "cpu_time" else "wall",
             "variant": half,
         }
@@ -152,7 +162,7 @@ def _scaled(value: object, unit: float) -> float | None:
     """Return a number in our unit; null for null, `nan` and what is no number."""
     try:
         number = float(value) if isinstance(value, int | float | str) else math.nan
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number * unit if math.isfinite(number) else None
 
@@ -184,7 +194,7 @@ def _events(
 
 def _check(check: dict[str, Any], what: str, shape: dict[str, Any]) -> dict[str, Any]:
     wrong = text_of(check.get("count"))
-    is_wrong = check.get("okay") in {"false", False} or wrong not in {None, "0"}
+    is_wrong = check.get("okay") in _NOT_OKAY or wrong not in {None, "0"}
     return {
         "kind": "data_corruption" if is_wrong else "data_check",
         "code": what,
@@ -196,7 +206,7 @@ def _check(check: dict[str, Any], what: str, shape: dict[str, Any]) -> dict[str,
 
 def _end(average: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
     rate = _scaled(average.get("bandwidth"), 1e9)
-    is_low = average.get("okay") in {"false", False}
+    is_low = average.get("okay") in _NOT_OKAY
     return {
         "kind": "benchmark_end",
         "code": "below_threshold" if is_low else None,
@@ -207,5 +217,4 @@ def _end(average: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labels(told: dict[str, str | None], shape: dict[str, Any]) -> list[dict[str, str]]:
-    pairs = {**told, "operation": shape["operation"], "group": shape["group"]}
-    return [{"key": key, "value": value} for key, value in pairs.items() if value is not None]
+    return label_rows({**told, "operation": shape["operation"], "group": shape["group"]})

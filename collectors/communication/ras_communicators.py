@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from collectors.texts.json_documents import items_of, mapping_of, text_of
+from collectors.texts.json_numbers import whole_of
+from collectors.texts.label_rows import label_rows
 
 RESULTS: Final = {
     1: "unhandled CUDA error",
@@ -40,11 +42,11 @@ def communicator_rows(document: dict[str, Any], report: Report, line: int) -> No
         line: Its first line in the file.
     """
     comms = [mapping_of(one) for one in items_of(document.get("communicators"))]
-    sizes = sorted((whole(comm.get("size")) or 0 for comm in comms), reverse=True)
+    sizes = sorted((whole_of(comm.get("size")) or 0 for comm in comms), reverse=True)
     world = sizes[0] if sizes and sizes.count(sizes[0]) == 1 else None
     time = text_of(document.get("timestamp"))
     for comm in comms:
-        size = whole(comm.get("size"))
+        size = whole_of(comm.get("size"))
         group = {
             "time": time,
             "group": _hash(comm.get("hash")),
@@ -61,11 +63,6 @@ def communicator_rows(document: dict[str, Any], report: Report, line: int) -> No
             _missing_rows(one, group, report)
 
 
-def whole(value: object) -> int | None:
-    """Return a whole number of JSON; null for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _hash(value: object) -> str | None:
     """Return a hash as the text report prints it: 16 digits without `0x`."""
     text = text_of(value)
@@ -74,7 +71,7 @@ def _hash(value: object) -> str | None:
 
 def _place(rank: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that say which rank a row is of; a rank that cannot be has no number."""
-    number, size = whole(rank.get("rank")), group["size"]
+    number, size = whole_of(rank.get("rank")), group["size"]
     is_sound = number is not None and number >= 0 and (size is None or number < size)
     host = text_of(rank.get("host"))
     return {
@@ -87,14 +84,14 @@ def _place(rank: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labels(rank: dict[str, Any], group: dict[str, Any]) -> list[dict[str, str]]:
-    process = whole(rank.get("pid"))
+    process = whole_of(rank.get("pid"))
     told = {
         "group": group["group"],
         "group_rank": text_of(rank.get("rank")),
-        "pid": None if process is None or process < 0 else str(process),
-        "size": text_of(group["size"]),
+        "pid": None if process is None or process < 0 else process,
+        "size": group["size"],
     }
-    return [{"key": key, "value": value} for key, value in told.items() if value is not None]
+    return label_rows(told)
 
 
 def _rank_rows(rank: dict[str, Any], group: dict[str, Any], report: Report) -> None:
@@ -110,11 +107,11 @@ def _rank_rows(rank: dict[str, Any], group: dict[str, Any], report: Report) -> N
                 "enqueued": count or -1,
             }
             for operation, value in counts.items()
-            if (count := whole(value)) is not None
+            if (count := whole_of(value)) is not None
         ]
     status = mapping_of(rank.get("status"))
     for name in ("init_state", "async_error"):
-        number = whole(status.get(name)) or 0
+        number = whole_of(status.get(name)) or 0
         if number not in {0, _IN_PROGRESS}:
             reason = RESULTS.get(number, str(number))
             what = f"rank {rank.get('rank')} reports {reason} ({name})"
@@ -133,7 +130,7 @@ def _missing_rows(rank: dict[str, Any], group: dict[str, Any], report: Report) -
 
 
 def _is_set(value: object) -> bool:
-    return value in {1, "true"}
+    return value in (1, "true")
 
 
 def _event(
@@ -161,12 +158,12 @@ def _group_event(
     states = {_state(mapping_of(one.get("status"))) for one in ranks}
     order = ("ABORT", "FINALIZE", "RUNNING", "INIT")
     code = next((name for name in order if name in states), None)
-    missing = whole(comm.get("missing_ranks_count")) or 0
+    missing = whole_of(comm.get("missing_ranks_count")) or 0
     told = {
         "group": group["group"],
-        "size": text_of(group["size"]),
+        "size": group["size"],
         "ranks": text_of(comm.get("ranks_count")),
-        "missing": str(missing),
+        "missing": missing,
     }
     return {
         "time": group["time"],
@@ -176,9 +173,7 @@ def _group_event(
         "severity": "warning" if missing or len(states) > 1 else "info",
         "count": 1,
         "message": f"communicator {group['group']} of {group['size']} ranks: {code}",
-        "attributes": [
-            {"key": key, "value": value} for key, value in told.items() if value is not None
-        ],
+        "attributes": label_rows(told),
     }
 
 
@@ -187,4 +182,4 @@ def _state(status: dict[str, Any]) -> str:
         return "ABORT"
     if _is_set(status.get("finalize_called")) or _is_set(status.get("destroy_flag")):
         return "FINALIZE"
-    return "RUNNING" if not whole(status.get("init_state")) else "INIT"
+    return "RUNNING" if not whole_of(status.get("init_state")) else "INIT"

@@ -18,6 +18,7 @@ from collectors.readings import Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.cut_documents import read_cut_documents
 from collectors.texts.json_documents import items_of, mapping_of, rejects_of, text_of
+from collectors.texts.label_rows import label_rows
 from collectors.texts.stamps import iso_time
 
 
@@ -92,7 +93,7 @@ def _event_row(document: dict[str, Any], line: int) -> dict[str, Any]:
     gpus = ",".join(text for one in items_of(peer.get("cuda_devs")) if (text := text_of(one)))
     told = {
         "pid": text_of(peer.get("pid")),
-        "gpus": gpus or None,
+        "gpus": gpus,
         "address": text_of(peer.get("addr")),
         "group": text_of(document.get("group")),
     }
@@ -106,6 +107,6 @@ def _event_row(document: dict[str, Any], line: int) -> dict[str, Any]:
         "severity": "error" if is_dead else "info",
         "count": 1,
         "message": " ".join(word for word in words if word),
-        "attributes": [{"key": key, "value": value} for key, value in told.items() if value],
+        "attributes": label_rows({name: value or None for name, value in told.items()}),
         "position": line,
     }

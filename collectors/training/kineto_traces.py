@@ -19,6 +19,7 @@ from collectors.identity import file_rank
 from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.json_documents import mapping_of
+from collectors.texts.json_numbers import whole_of
 from collectors.training.chrome_events import TraceText
 from collectors.training.kineto_steps import SPANS, steps_of_spans, transfers_of_spans
 
@@ -161,8 +162,8 @@ def _text(args: dict[str, Any], key: str) -> str | None:
 
 
 def _whole(args: dict[str, Any], key: str) -> int | None:
-    value = args.get(key)
-    return value if isinstance(value, int) and 0 <= value < 2**31 else None
+    value = whole_of(args.get(key))
+    return value if value is not None and 0 <= value < 2**31 else None
 
 
 def _time(base: re.Match[str] | None) -> pl.Expr:

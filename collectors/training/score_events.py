@@ -6,6 +6,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import LABEL, schema_of
+from collectors.texts.label_rows import label_rows
 from collectors.training.score_texts import Score
 
 SCORE_KIND: Final = "perf_score"
@@ -51,5 +52,4 @@ def score_rows(scores: Iterable[Score], nodes: dict[str, str]) -> pl.DataFrame:
 
 def labels(**values: object) -> list[dict[str, str]]:
     """Return attributes of the values that are not null, and the tool that said so."""
-    told = {name: str(value) for name, value in values.items() if value is not None}
-    return [{"key": name, "value": value} for name, value in (told | {"tool": TOOL}).items()]
+    return label_rows(values | {"tool": TOOL})
