@@ -526,6 +526,8 @@ def found(reading: Reading) -> list[Verdict]:
 
 SLOWED = [2.0] * 50 + [3.0] * 50
 
+RESIZED_LINE = 50
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -560,6 +562,19 @@ SLOWED = [2.0] * 50 + [3.0] * 50
             + clocked([4.0] * 50).replace("iteration ", "iteration   "),
             [],
             id="another attempt has its own pace",
+        ),
+        pytest.param(
+            "using world size: 256, data-parallel size: 32\n"
+            + "".join(
+                one
+                if at != RESIZED_LINE
+                else "using world size: 192, data-parallel size: 24\n"
+                " loading distributed checkpoint from /x at iteration 500\n"
+                "  successfully loaded checkpoint from /x [ t 1/8, p 1/1 ] at iteration 500\n" + one
+                for at, one in enumerate(clocked(SLOWED).splitlines(keepends=True))
+            ),
+            [],
+            id="fewer ranks go on with the next step at a pace of their own",
         ),
     ],
 )

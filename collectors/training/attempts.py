@@ -21,8 +21,9 @@ STARTED: Final = schema_of(
 """Where the attempts of each rank stand: its last step, what that said, and how many starts the log
 had marked up to it."""
 
-_MARK: Final = "run_start"
-"""Kind of the events that mark the start of an attempt."""
+_MARKS: Final = ("run_start", "checkpoint_load", "checkpoint_load_start")
+"""Kinds of the events that mark the start of an attempt: who loads a checkpoint begins anew, even
+where its steps go on with the next number."""
 
 
 def attempt_number(step: pl.Expr, value: pl.Expr, starts: pl.Expr) -> pl.Expr:
@@ -52,8 +53,8 @@ def number_attempts(
 
     Args:
         steps: `STEPS` of one log; an attempt that is told stays.
-        events: `EVENTS` of the same part; those of kind run_start mark the start of an attempt.
-            Marks with no step between them are one start.
+        events: `EVENTS` of the same part; those of kind run_start, and loads of a checkpoint,
+            mark the start of an attempt. Marks with no step between them are one start.
         started: `STARTED` of what came before.
 
     Returns:
@@ -61,7 +62,9 @@ def number_attempts(
     """
     if steps.is_empty():
         return steps, started
-    marks = events.filter(pl.col("kind") == _MARK).select("position").drop_nulls().sort("position")
+    marks = (
+        events.filter(pl.col("kind").is_in(_MARKS)).select("position").drop_nulls().sort("position")
+    )
     starts = pl.col("start").fill_null(0) + (started["starts"].max() or 0)
     rows = (
         steps.with_row_index("order")
