@@ -141,6 +141,22 @@ STEPS = [
     pytest.param(
         "x.log",
         "".join(
+            f"\rEpoch {epoch}:  {at}%|#| {at}/{total} [00:{at:02d}<01:01, 1.00it/s, v_num=2, loss="
+            f"1.{at}]"
+            for epoch in (1, 2)
+            for at, total in ((10, 20), (20, 24), (24, 24))
+        ),
+        [
+            (30, None, 1.1, "printed"),
+            (40, 1.0, 1.2, "printed"),
+            (50, None, 1.1, "printed"),
+            (60, 1.0, 1.2, "printed"),
+        ],
+        id="a total that a validation adds to counts no further steps",
+    ),
+    pytest.param(
+        "x.log",
+        "".join(
             f"\rEpoch 0: :   {at}%|#| {at}/1000 [02:{at:02d}<1:00:00, v_num=abc, reduced_train_"
             f"loss=6.{at}, global_step={at - 1}.000, train_step_timing in s=6.25]"
             for at in (10, 20)

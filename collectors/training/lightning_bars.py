@@ -55,13 +55,18 @@ def read_lightning_bars(lines: pl.DataFrame, options: ReadOptions) -> LineReadin
 
 
 def _read_steps(lines: pl.DataFrame, options: ReadOptions) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the steps of training bars, and the lines of these bars."""
+    """Return the steps of training bars, and the lines of these bars.
+
+    Older versions count the batches of a validation on, in the same bar: those are no steps.
+    """
     bars = lines.filter(pl.col("text").str.contains(_BAR))
     if bars.is_empty():
         return bars, bars["line"]
     epoch = pl.col("text").str.extract(_BAR).cast(pl.Int64, strict=False)
-    rows = bars.with_columns(epoch=epoch, **bar_columns()).with_columns(step=_step())
-    drawn = rows.filter(pl.col("bar_step") > 0, pl.col("step") > 0)
+    rows = bars.with_columns(epoch=epoch, **bar_columns()).with_columns(batches=_batches())
+    numbered = rows.with_columns(step=_step())
+    validates = (pl.col("bar_step") > pl.col("batches")).fill_null(value=False)
+    drawn = numbered.filter(pl.col("bar_step") > 0, pl.col("step") > 0, ~validates)
     fresh = drawn.filter((pl.col("step") != pl.col("step").shift(1)).fill_null(value=True))
     timed = bar_paces(with_own_times(_looped(fresh), lines, options))
     return _steps_of(timed), bars["line"]
@@ -83,9 +88,16 @@ def _logged(pattern: str) -> pl.Expr:
     return pl.col("text").str.extract(pattern).cast(pl.Float64, strict=False)
 
 
+def _batches() -> pl.Expr:
+    """Return how many batches of training an epoch has: what a validation adds comes late in it."""
+    epoch, step = pl.col("epoch"), pl.col("bar_step")
+    begins = (epoch != epoch.shift(1)) | (step < step.shift(1))
+    return pl.col("bar_total").min().over(begins.fill_null(value=False).cum_sum())
+
+
 def _step() -> pl.Expr:
     """Return the step; after the first epoch only a known total tells where a batch is."""
-    by_epoch = pl.col("epoch") * pl.col("bar_total") + pl.col("bar_step")
+    by_epoch = pl.col("epoch") * pl.col("batches") + pl.col("bar_step")
     told = _logged(_STEP).cast(pl.Int64, strict=False) + 1
     return pl.coalesce(told, by_epoch, pl.when(pl.col("epoch") == 0).then("bar_step"))
 
