@@ -1,8 +1,9 @@
 """Find steps whose numbers are none: NaN or infinite loss and gradient norm, and losses left out.
 
 Source: progress reference, sections 1.2 and 5: Megatron prints no loss that is NaN, so its absence
-beside printed neighbours is the sign; a loss of exactly 0 beside a gradient norm that is NaN is a
-collapse, not a success. fp16 runs skip steps while their loss scale falls; that is warm-up.
+beside printed neighbours is the sign; losses of 0 or below go unprinted too, so it is no proof
+where gradients are numbers. A loss of exactly 0 beside a gradient norm that is NaN is a collapse,
+not a success. fp16 runs skip steps while their loss scale falls; that is warm-up.
 """
 
 from typing import Any, Final
@@ -13,6 +14,14 @@ from collectors.frames import STEPS, require
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 _JOB: Final = ("run", "attempt")
+
+_STOP: Final = "stop the run and restore the last checkpoint before this step"
+
+_LOOK: Final = "look at the loss where it is not left out, such as in the metric store"
+
+_CHECKSUMS: Final = "cross-replica checksums tell a sick GPU from a diverging model"
+
+_LOSS: Final = "the loss itself: what is not printed is NaN, negative, or zero"
 
 
 def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
@@ -31,6 +40,7 @@ def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
         for name in ("loss", "grad_norm")
     ]
     left_out = (pl.col("loss_state") == "not_printed").fill_null(value=False)
+    is_sure = pl.any_horizontal(*no_number)
     rows = (
         steps.pipe(require, STEPS)
         .filter(*[pl.any_horizontal(*no_number, left_out)])
@@ -40,6 +50,8 @@ def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
             pl.col("step").n_unique().alias("steps"),
             pl.col("step", "end_time", "rank", "loss", "grad_norm", "source").first(),
             left_out.first().alias("left_out"),
+            is_sure.any().alias("is_sure"),
+            pl.col("grad_norm").is_not_null().any().alias("has_norms"),
         )
         .collect()
     )
@@ -52,6 +64,7 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         f"loss {loss}, gradient norm {row['grad_norm']} at step {row['step']}; "
         f"{row['steps']} such steps in all"
     )
+    is_doubtful = row["has_norms"] and not row["is_sure"]
     return Verdict(
         kind="numerical",
         level="job",
@@ -59,9 +72,15 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         onset=row["end_time"],
         detected=row["end_time"],
         onset_step=row["step"],
-        cause="collapsed" if row["loss"] == 0.0 else "not_a_number",
-        confidence="high",
+        cause=_cause(row),
+        confidence="low" if is_doubtful else "high" if row["is_sure"] else "medium",
         evidence=(Evidence(source=row["source"] or "steps", time=row["end_time"], what=what),),
-        action="stop the run and restore the last checkpoint before this step",
-        needed="cross-replica checksums tell a sick GPU from a diverging model",
+        action=_LOOK if is_doubtful else _STOP,
+        needed=_LOSS if is_doubtful else _CHECKSUMS,
     )
+
+
+def _cause(row: dict[str, Any]) -> str:
+    if row["has_norms"] and not row["is_sure"]:
+        return "loss_not_printed"
+    return "collapsed" if row["loss"] == 0.0 else "not_a_number"

@@ -37,6 +37,16 @@ def steps(*rows: tuple[int, float | None, float | None, str | None]) -> pl.LazyF
             id="a loss that the source leaves out is found by its absence",
         ),
         pytest.param(
+            [(3, 2.0, 1.0, "printed"), (4, None, 1.0, "not_printed")],
+            [(4, "loss_not_printed")],
+            id="a loss left out beside gradients that are numbers may be a negative one",
+        ),
+        pytest.param(
+            [(4, None, None, "not_printed")],
+            [(4, "not_a_number")],
+            id="without gradient norms a loss left out is most likely none",
+        ),
+        pytest.param(
             [(5, None, None, "all_skipped")],
             [],
             id="skipped steps while the loss scale falls are warm-up",

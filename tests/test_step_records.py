@@ -213,9 +213,11 @@ def test_ranks(tmp_path: Path, name: str, record: dict[str, Any], rank: int | No
 
 
 def test_a_loss_that_others_have(tmp_path: Path) -> None:
-    """A record without a loss among others with one did not print it."""
-    steps = read(tmp_path, text_of({"step": 1, "loss": 2}, {"step": 2})).steps
-    assert steps["loss_state"].to_list() == ["printed", "not_printed"]
+    """A null among losses is one left out; a record that lacks the key was not asked for it."""
+    losses: tuple[dict[str, float | None], ...] = ({"loss": 2}, {"loss": None}, {}, {"loss": 1})
+    records = [{"step": step, **told} for step, told in enumerate(losses)]
+    steps = read(tmp_path, text_of(*records)).steps
+    assert steps["loss_state"].to_list() == ["printed", "not_printed", None, "printed"]
 
 
 def test_records_that_are_nothing(tmp_path: Path) -> None:

@@ -172,7 +172,12 @@ def _events_of(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _marked_attempt() -> pl.Expr:
-    return pl.col("attempt").fill_null((pl.col("starts") - 1).clip(lower_bound=0))
+    """Return the attempt as told, else by the start marks; steps before the first have one too."""
+    place = pl.col("position")
+    first_step = place.filter(pl.col("class").is_in(["step", "phase"])).min().over("run")
+    first_mark = place.filter(pl.col("kind") == "run_start").min().over("run")
+    before = (first_step < first_mark).fill_null(value=False).cast(pl.Int64)
+    return pl.col("attempt").fill_null((pl.col("starts") - 1 + before).clip(lower_bound=0))
 
 
 def _jobs_of(records: pl.DataFrame) -> pl.DataFrame:
@@ -181,8 +186,8 @@ def _jobs_of(records: pl.DataFrame) -> pl.DataFrame:
         pl.col("time").filter(pl.col("kind") == kind) for kind in ("run_start", "run_end")
     )
     return (
-        records.filter(pl.col("kind").is_in(["run_start", "run_end"]))
-        .with_columns(attempt=_marked_attempt())
+        records.with_columns(attempt=_marked_attempt())
+        .filter(pl.col("kind").is_in(["run_start", "run_end"]))
         .group_by("run", "attempt", maintain_order=True)
         .agg(
             start=start.min(),
@@ -198,10 +203,8 @@ def _placements_of(records: pl.DataFrame) -> pl.DataFrame:
     """Return `PLACEMENTS`, one for each rank and attempt of which any record says where it runs."""
     where = ("host", "gpu", "index", "dp", "pp", "tp", "ep")
     return (
-        records.filter(
-            pl.col("rank").is_not_null() & pl.any_horizontal(pl.col(*where).is_not_null())
-        )
-        .with_columns(attempt=_marked_attempt())
+        records.with_columns(attempt=_marked_attempt())
+        .filter(pl.col("rank").is_not_null() & pl.any_horizontal(pl.col(*where).is_not_null()))
         .group_by("run", "attempt", "rank", maintain_order=True)
         .agg(pl.col(*where).drop_nulls().first())
         .with_columns(gpu=gpu_device(pl.col("gpu"), pl.lit(None, dtype=pl.String), pl.col("index")))

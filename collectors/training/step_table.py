@@ -5,6 +5,7 @@ long form), and the straggler policy quoted there: where no communication phase 
 wait for the others is inside the backward pass.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import polars as pl
@@ -34,6 +35,8 @@ _MIN_RISING_SHARE: Final = 0.8
 
 _MIN_LOSS_SHARE: Final = 0.5
 """Where half of a rank's records have a loss, the others left theirs out."""
+
+_LOSS_OF_NULL: Final = r"loss\w*\"\s*:\s*null\b"
 
 _MIN_CLOCK_GROWTH: Final = 5.0
 """Largest over smallest value of a clock that started near the file's first record."""
@@ -69,9 +72,15 @@ def join_phases(records: pl.DataFrame) -> pl.DataFrame:
         records.with_columns(column=column)
         .group_by(*_KEY, maintain_order=True)
         .agg(pl.col(others).drop_nulls().first(), time=pl.col("time").max(), **sums)
-        .with_columns(pl.col("step_seconds").fill_null(total))
+        .with_columns(pl.col("step_seconds").fill_null(pl.when(_is_whole(sums)).then(total)))
         .select(records.columns)
     )
+
+
+def _is_whole(names: Iterable[str]) -> pl.Expr:
+    """Return whether a rank tells as many phases of a step as the rank that tells most."""
+    told = pl.sum_horizontal(pl.col(name).is_not_null().cast(pl.Int32) for name in names)
+    return told == told.max().over("run", "step")
 
 
 def steps_of(records: pl.DataFrame) -> pl.DataFrame:
@@ -147,10 +156,12 @@ def _parts() -> list[pl.Expr]:
 
 
 def _loss_state() -> pl.Expr:
-    """Return `printed`, `not_printed` where most others of the rank have one, else null.
+    """Return `printed`, `not_printed` where it is named and most others of the rank have one.
 
-    A loss that is told every tenth step is told of none between.
+    Else null: keys differ from record to record, and what lacks the key was not asked for a loss. A
+    null in its place is what writers of JSON make of NaN.
     """
     known = pl.col("loss").is_not_null()
     usual = known.mean().over("run", "rank") >= _MIN_LOSS_SHARE
-    return pl.when(known).then(pl.lit("printed")).when(usual).then(pl.lit("not_printed"))
+    left_out = usual & pl.col("text").str.contains(_LOSS_OF_NULL)
+    return pl.when(known).then(pl.lit("printed")).when(left_out).then(pl.lit("not_printed"))
