@@ -17,16 +17,25 @@ MAX_VICTIMS: Final = 16
 
 MAX_QUOTED: Final = 3
 
+KILLED: Final = "killed"
+
+_KILLER: Final = (
+    "who killed it: the host's kernel log (memory), the pod's conditions or the scheduler's "
+    "accounts (preemption, eviction, a lost node)"
+)
+
+_NO_PROGRESS: Final = "no_progress"
+
 _EXITS: Final[Mapping[str, str]] = {
-    "-9": "killed",
-    "137": "killed",
+    "-9": KILLED,
+    "137": KILLED,
     "-11": "segfault",
     "139": "segfault",
     "-7": "bus_error",
     "135": "bus_error",
     "-6": "abort",
     "134": "abort",
-    "93": "no_progress",
+    "93": _NO_PROGRESS,
     "16": "rerun_to_compare",
     "17": "failed_validation",
 }
@@ -41,7 +50,7 @@ _SIGNALS: Final[Mapping[str, str]] = {
     "Bus error": "bus_error",
     "SIGILL": "illegal_instruction",
     "Illegal instruction": "illegal_instruction",
-    "SIGKILL": "killed",
+    "SIGKILL": KILLED,
     "SIGABRT": "abort",
 }
 
@@ -57,6 +66,7 @@ _ON_GPU: Final = ("oom", "cuda_error", "xid", "gpu_lost")
 _ACTIONS: Final[Mapping[str, str]] = {
     "oom": "lower the memory need of this rank, or look for what else holds memory on its GPU",
     "host_oom": "look for what fills the host's memory: data loaders, caches, checkpoints",
+    _NO_PROGRESS: "find what kept it from steps: its watcher stopped it after cycles without any",
     "operator": "ask who stopped it; restart from the last checkpoint",
     "scheduler": "read the scheduler's reason; restart from the last checkpoint",
     "node_failure": "see why the node went away: its console, power and kernel log; drain it first",
@@ -109,7 +119,6 @@ def crash_verdict(crash: Crash) -> Verdict:
     subject, level = _subject(crash) if is_named else (Subject(run=crash.run), _job())
     rivals = [*crash.tied, *(crash.later if crash.confidence != "high" else ())]
     shown = [first, *crash.tied[:MAX_QUOTED], *crash.others[:MAX_QUOTED]]
-    needed = "the clocks' offsets between these hosts, or their kernel logs" if rivals else None
     return Verdict(
         kind="crash" if crash.decided else "unknown",
         level=level,
@@ -122,7 +131,7 @@ def crash_verdict(crash: Crash) -> Verdict:
         victims=_victims(crash, subject),
         alternatives=tuple(dict.fromkeys(_who(row) for row in _suspected(crash, rivals))),
         action=_action(first, cause),
-        needed=needed,
+        needed=_needed(cause, is_alone=not rivals),
     )
 
 
@@ -150,13 +159,24 @@ def _action(row: Mapping[str, Any], cause: str) -> str:
     return _ACTIONS.get(cause, usual)
 
 
+def _needed(cause: str, *, is_alone: bool) -> str | None:
+    """Return what would tell more: who came first, or who killed."""
+    if not is_alone:
+        return "the clocks' offsets between these hosts, or their kernel logs"
+    return _KILLER if cause == KILLED else None
+
+
 def _job() -> Level:
     return "job"
 
 
 def _is_everybodys(row: Mapping[str, Any]) -> bool:
-    """Return whether a cause is the whole job's: a cancelled job has no guilty host."""
-    return bool(row["kind"] == "job_cancelled" and row["code"] != _NODE_LOST)
+    """Return whether a cause is the whole job's, which has no guilty host.
+
+    So is a job that was cancelled, or that its watcher stopped for lack of progress.
+    """
+    cancelled = row["kind"] == "job_cancelled" and row["code"] != _NODE_LOST
+    return bool(cancelled or fault_cause(row) == _NO_PROGRESS)
 
 
 def _suspected(crash: Crash, rivals: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

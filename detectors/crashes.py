@@ -14,7 +14,7 @@ import polars as pl
 
 from collectors.frames import EVENTS, STEPS, require
 from detectors.belonging import placed_events
-from detectors.crash_words import Crash, crash_verdict
+from detectors.crash_words import KILLED, Crash, crash_verdict, fault_cause
 from detectors.dating import not_before
 from detectors.endings import EndingParams, attempt_begins, ending_faults, in_attempts
 from detectors.rank_places import Places
@@ -150,10 +150,14 @@ def _order(
 def _confidence(
     first: dict[str, Any], heads: Sequence[dict[str, Any]], params: CrashParams
 ) -> Confidence:
-    """Return how sure the first fault is the first: an exit code alone is no identity."""
+    """Return how sure the first fault is the first: an exit code alone is no identity.
+
+    A process that is killed did nothing: whoever killed it is not known by that.
+    """
     doubt = timedelta(seconds=params.max_doubtful_seconds)
     others = [row["time"] for row in heads if row["place"] != first["place"]]
     near = any(
         time is None or first["time"] is None or time - first["time"] <= doubt for time in others
     )
-    return "medium" if near or first["weight"] > 1 else "high"
+    is_killed = first["kind"] == "process_exit" and fault_cause(first) == KILLED
+    return "medium" if near or is_killed or first["weight"] > 1 else "high"

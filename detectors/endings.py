@@ -23,6 +23,15 @@ _ATTEMPT: Final = ("run", "segment")
 
 _STARTS: Final = ("run_start", "rendezvous", "restart")
 
+_TIME_LIMIT: Final = "TIME LIMIT"
+"""The scheduler's word for the end of a job's time."""
+
+_MEASURES: Final = (
+    *("last_step", "last_number", "saved_step", "safe_until"),
+    *("hung", "ended", "wails", "not_before"),
+)
+"""Columns that decide which faults ended an attempt, and are told no further."""
+
 _KILLS: Final = ("-9", "137")
 """Exits that somebody else forces on a process."""
 
@@ -121,7 +130,7 @@ def ending_faults(events: pl.LazyFrame, steps: pl.LazyFrame, params: EndingParam
         .join(_signs(events), on=_ATTEMPT, how="left", nulls_equal=True)
         .filter(~_survived(params), ~_follows_hang(params), ~_announced())
         .filter(_is_lead())
-        .drop("last_step", "safe_until", "hung", "ended", "wails", "not_before")
+        .drop(_MEASURES)
     )
 
 
@@ -165,6 +174,7 @@ def _progress(steps: pl.LazyFrame, params: EndingParams) -> pl.LazyFrame:
     later = pl.col("end_time").sort(descending=True)
     return done.group_by(_ATTEMPT).agg(
         last_step=pl.col("end_time").max(),
+        last_number=pl.col("step").max(),
         safe_until=later.get(params.min_steps_after - 1, null_on_oob=True),
     )
 
@@ -175,6 +185,7 @@ def _signs(events: pl.LazyFrame) -> pl.LazyFrame:
     hangs = is_complaint_of_waiting()
     return events.group_by(_ATTEMPT).agg(
         hung=pl.col("time").filter(hangs).min(),
+        saved_step=_saved_step().max(),
         wails=(is_wail | hangs).any(),
         ended=_says_goodbye().any(),
     )
@@ -206,9 +217,22 @@ def _follows_hang(params: EndingParams) -> pl.Expr:
 
 
 def _announced() -> pl.Expr:
-    """Return whether the job had said that it was done."""
+    """Return whether the job had said that it was done, or had saved all when its time was over.
+
+    A job that runs longer than its limit is a chain: it saves its last step and goes on in the
+    next, which is planned.
+    """
     is_end = pl.col("outside") | (pl.col("kind") == "process_exit")
-    return (is_end & pl.col("ended")).fill_null(value=False)
+    said = is_end & pl.col("ended")
+    is_limit = pl.col("outside") & (pl.col("code") == _TIME_LIMIT)
+    saved = is_limit & (pl.col("saved_step") >= pl.col("last_number"))
+    return said.fill_null(value=False) | saved.fill_null(value=False)
+
+
+def _saved_step() -> pl.Expr:
+    """Return the step of a checkpoint that is whole; null of all other events."""
+    is_saved = pl.col("kind") == "checkpoint"
+    return pl.when(is_saved).then(pl.col("code").cast(pl.Int64, strict=False))
 
 
 def _is_lead() -> pl.Expr:

@@ -192,7 +192,7 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
         ),
         pytest.param(
             [event("process_exit", "-9", None, 10.0, device="3", device_kind="gpu")],
-            [("crash", "gpu", "gpu=3", "killed", "high")],
+            [("crash", "gpu", "gpu=3", "killed", "medium")],
             id="a process known by its place on an unknown host",
         ),
         pytest.param(

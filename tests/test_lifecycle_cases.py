@@ -106,6 +106,44 @@ REQUEUED = """\
             id="a failed task ends its step, and nobody cancelled anything",
         ),
         pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "  successfully saved checkpoint from iteration      59 to /x [ t 1/1, p 1/1 ]\n"
+                + LIMIT.replace("09:01", "04:01")
+            },
+            [],
+            id="a job that saved its last step before its time limit is one of a chain",
+        ),
+        pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "  successfully saved checkpoint from iteration      50 to /x [ t 1/1, p 1/1 ]\n"
+                + LIMIT.replace("09:01", "04:01")
+            },
+            [("crash", "job", None, "scheduler", "04:01")],
+            id="one that had not loses steps",
+        ),
+        pytest.param(
+            {
+                "sacct.txt": HEADER.replace("End", "End|NodeList")
+                + "80+0|NODE_FAIL|0:0|2031-02-03T03:00:00|2031-02-03T04:00:00|n5\n"
+                + "80+1|NODE_FAIL|0:0|2031-02-03T03:00:00|2031-02-03T04:00:00|n[6-7]\n"
+            },
+            [
+                ("crash", "job", None, "node_failure", "04:00"),
+                ("crash", "job", None, "node_failure", "04:00"),
+            ],
+            id="a component of one node need not be the one that lost it",
+        ),
+        pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "2031-02-03T04:01:00 srun: error: n3: task 5: Exited with exit code 93\n"
+            },
+            [("crash", "job", None, "no_progress", "04:01")],
+            id="a job that its watcher stopped for lack of progress has no guilty host",
+        ),
+        pytest.param(
             {"train.log": STEPS + PULSES},
             [("hang", "job", None, None, "03:59")],
             id="pulses of a job without steps are no progress: it hangs",

@@ -217,10 +217,13 @@ def failed_node_events(rows: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         rows: What `job_rows` returns. Only some tools name the node (`failed_node`); else the only
-            one of the job is it, and of several none is known.
+            one of the job is it, and of several none is known. All components of a heterogeneous
+            job end alike, whichever lost its node.
     """
     named = _said(pl.col("failednode").str.strip_chars().str.to_lowercase(), _NO_HOSTS)
-    only = pl.when(pl.col("hosts").list.len() == 1).then(pl.col("hosts").list.first())
+    is_whole = ~pl.col("run").str.contains("+", literal=True)
+    alone = (pl.col("hosts").list.len() == 1) & is_whole
+    only = pl.when(alone).then(pl.col("hosts").list.first())
     is_lost = pl.col("state").is_in(list(_NODE_STATES)).fill_null(value=False)
     lost = rows.filter(pl.col("step").is_null(), named.is_not_null() | is_lost)
     ended = pl.col("start") + pl.duration(microseconds=pl.col("elapsed_seconds") * 1e6)
