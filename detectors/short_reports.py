@@ -17,6 +17,11 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 _GROUP: Final = ("run", "attempt", "pp", "ep")
 
+_SECONDS: Final = ("pace_seconds", "data_seconds")
+
+_MIN_CAUSE_SHARE: Final = 0.8
+"""A phase is named where it holds so much of the excess; the policy of section 13.4."""
+
 MAX_NAMED_RANKS: Final = 16
 """Ranks without a figure that the evidence lists."""
 
@@ -75,15 +80,15 @@ def find_short_reports(
 
 def _judged(part: pl.DataFrame, params: ShortReportParams) -> Iterator[Verdict]:
     """Yield the verdicts of a group of ranks that play the same part."""
-    others = pl.struct("rank", "pace_seconds")
+    others = pl.struct("rank", *_SECONDS)
     mates = part.group_by("step").agg(mates=others)
     pairs = part.join(mates, on="step").explode("mates", empty_as_null=False)
     mate = pl.col("mates").struct.field("rank") != pl.col("rank")
-    peer = pl.col("mates").struct.field("pace_seconds")
+    peer, data = (pl.col("mates").struct.field(name) for name in _SECONDS)
     reports = (
         pairs.filter(mate)
-        .group_by("rank", "step", "host", "end_time", "pace_seconds")
-        .agg(usual=peer.median(), peers=pl.len())
+        .group_by("rank", "step", "host", "end_time", "pace_seconds", "data_seconds")
+        .agg(usual=peer.median(), usual_data=data.median(), peers=pl.len())
         .filter(pl.col("peers") >= params.min_peers)
         .with_columns(ratio=pl.col("pace_seconds") / pl.col("usual"))
     )
@@ -94,6 +99,7 @@ def _judged(part: pl.DataFrame, params: ShortReportParams) -> Iterator[Verdict]:
             pl.col("step", "end_time").first(),
             pl.col("ratio", "usual", "pace_seconds").median(),
             pl.col("peers").min(),
+            data_excess=(pl.col("data_seconds") - pl.col("usual_data")).median(),
             least=pl.col("ratio").min(),
             reports=pl.len(),
         )
@@ -131,7 +137,7 @@ def _verdict(row: dict[str, Any], job: dict[str, Any], ranks: list[int]) -> Verd
         detected=row["end_time"],
         onset_step=row["step"],
         slowdown=row["ratio"],
-        cause="compute",
+        cause=_cause(row),
         confidence="medium" if row["reports"] > 1 else "low",
         peers="same attempt",
         peer_count=row["peers"],
@@ -139,3 +145,13 @@ def _verdict(row: dict[str, Any], job: dict[str, Any], ranks: list[int]) -> Verd
         action="look at the device signals of this rank's GPU and host",
         needed="more reports, or the stages of the ranks, if the model is cut unevenly",
     )
+
+
+def _cause(row: dict[str, Any]) -> str | None:
+    """Return the phase that holds the excess: data, compute, or null where both share it."""
+    if row["data_excess"] is None:
+        return "compute"
+    share = row["data_excess"] / (row["pace_seconds"] - row["usual"])
+    if share >= _MIN_CAUSE_SHARE:
+        return "data"
+    return "compute" if share <= 1.0 - _MIN_CAUSE_SHARE else None

@@ -68,6 +68,27 @@ def test_all_listed() -> None:
     assert len(found.evidence) == 1
 
 
+@pytest.mark.parametrize(
+    ("data", "compute", "expected"),
+    [
+        pytest.param(0.4, 0.5, "data", id="what it waits for its data"),
+        pytest.param(0.1, 0.8, "compute", id="what it computes"),
+        pytest.param(0.3, 0.6, None, id="both in equal parts"),
+    ],
+)
+def test_causes(data: float, compute: float, expected: str | None) -> None:
+    """The phase is named that holds the excess, if one does."""
+    both = {0: (0.1, 0.5), 1: (0.1, 0.5), 2: (data, compute)}
+    names = ("rank", "data_seconds", "compute_seconds")
+    rows = [dict(zip(names, (rank, *told), strict=True)) for rank, told in both.items()]
+    frame = conform(
+        pl.LazyFrame([{"run": "r", "attempt": 0, "step": 1, **row} for row in rows]), STEPS
+    )
+    (found,) = verdicts_of(find_short_reports(frame, ROLES.to_frame().lazy(), ShortReportParams()))
+
+    assert (found.subject.rank, found.cause) == (2, expected)
+
+
 def test_impossible_params() -> None:
     """A threshold that every rank would pass is refused."""
     with pytest.raises(ValueError, match="min_slowdown must be above"):
