@@ -14,6 +14,10 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 _ROUND: Final = "rendezvous"
 """Flag of rows of `JOBS` that are rounds of an elastic launcher: no attempts of a scheduler."""
 
+_OURS: Final = "ended"
+"""State of what no scheduler tells: a cycle of nvidia-resiliency-ext, a start and an end in a log.
+"""
+
 _WHERE: Final = ("run", "source")
 
 
@@ -37,7 +41,7 @@ def find_hidden_attempts(
     told = jobs.pipe(require, JOBS).drop_nulls("run")
     is_round = pl.col("flags").list.contains(_ROUND).fill_null(value=False)
     rounds = told.filter(is_round).group_by("run").agg(rounds=pl.col("attempt").n_unique())
-    is_account = pl.col("state").is_not_null() & pl.col("start").is_not_null()
+    is_account = (pl.col("state") != _OURS) & pl.col("start").is_not_null()
     counted = (
         told.filter(~is_round)
         .group_by("run")

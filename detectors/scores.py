@@ -100,9 +100,11 @@ def _flagged(ranks: pl.DataFrame) -> pl.DataFrame:
         pl.col("reports").max(),
     )
     well = ranks.filter(~pl.col("low"), ~pl.col("blind"))
-    others = ranks.group_by("run").agg(
-        pl.col("score").filter(pl.col("score").is_not_nan()).median().alias("usual"),
-        pl.col("rank").filter("blind").n_unique().alias("unscored"),
+    others = ranks.group_by("run").agg(pl.col("rank").filter("blind").n_unique().alias("unscored"))
+    usual = (
+        ranks.filter(pl.col("score").is_not_nan())
+        .group_by("run", "code")
+        .agg(pl.col("score").median().alias("usual"))
     )
     lasting = ["run", "rank", "code"]
     cleared = (
@@ -116,6 +118,7 @@ def _flagged(ranks: pl.DataFrame) -> pl.DataFrame:
     joined = (
         rows.join(told, on=_RANK, how="left", nulls_equal=True)
         .join(others, on="run", how="left", nulls_equal=True)
+        .join(usual, on=["run", "code"], how="left", nulls_equal=True)
         .join(cleared, on=lasting, how="left", nulls_equal=True)
     )
     return joined.sort("run", "rank")
