@@ -12,7 +12,8 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
-from collectors.training.record_blocks import NUMBER, named, read_blocks
+from collectors.training.printed_numbers import NUMBER, printed_number
+from collectors.training.record_blocks import named, read_blocks
 
 COMPOSER_HINT: Final = r"\[batch=|\[ba=| Train [a-z]|\tTrain [a-z]"
 
@@ -58,11 +59,10 @@ def _metrics(lines: pl.DataFrame) -> pl.DataFrame:
     groups = hits.select(pl.col("text").str.extract_groups(_METRIC)).unnest("text")
     if hits.is_empty():
         return hits
-    rows = hits.with_columns(
-        step=groups["step"].cast(pl.Int64, strict=False),
-        name=groups["name"],
-        value=groups["3"].str.replace_all(",", "").cast(pl.Float64, strict=False),
-    ).drop_nulls("step")
+    told = groups.select(
+        pl.col("step").cast(pl.Int64, strict=False), "name", value=printed_number(pl.col("3"))
+    )
+    rows = hits.hstack(told).drop_nulls("step")
     fresh = (pl.col("step").diff() != 0).fill_null(value=True)
     return rows.with_columns(record=-fresh.cum_sum().cast(pl.Int64))
 

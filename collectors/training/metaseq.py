@@ -12,6 +12,7 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
+from collectors.training.printed_numbers import printed_number
 
 METASEQ_HINT: Final = r"\b(?:train_inner|train|valid)\b\S* *[|:\]-]+ *\{\""
 
@@ -57,8 +58,7 @@ def read_metaseq(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
 
 
 def _field(name: str) -> pl.Expr:
-    value = pl.col("body").str.extract(rf'"{name}": *"?([-+\w.,]+)"?')
-    return value.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
+    return printed_number(pl.col("body").str.extract(rf'"{name}": *"?([-+\w.,]+)"?'))
 
 
 def _steps_of(rows: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,8 @@ from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
-from collectors.training.record_blocks import NUMBER, named, read_blocks
+from collectors.training.printed_numbers import NUMBER
+from collectors.training.record_blocks import named, read_blocks
 
 OLMO_HINT: Final = r"\[step=[\d,]+/"
 

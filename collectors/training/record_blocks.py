@@ -4,14 +4,10 @@ Source: formats of progress streams, sections 8 and 9: the values below a header
 a line that is none of them.
 """
 
-from typing import Final
-
 import polars as pl
 
 from collectors.line_reading import printer
-
-NUMBER: Final = r"([-+0-9.,eEnNaAiIfF]+)"
-"""What may be a printed number, or one of the words for none: cheap to find, judged when cast."""
+from collectors.training.printed_numbers import printed_number
 
 
 def read_blocks(lines: pl.DataFrame, header: str, value: str) -> pl.DataFrame:
@@ -38,14 +34,10 @@ def read_blocks(lines: pl.DataFrame, header: str, value: str) -> pl.DataFrame:
     parts = marked.filter(pl.col("record").is_not_null() & alone)
     step, name = text.str.extract(header), text.str.extract(value, 1)
     return parts.with_columns(
-        step=_number(step).cast(pl.Int64, strict=False).forward_fill().over("lane"),
+        step=printed_number(step).cast(pl.Int64, strict=False).forward_fill().over("lane"),
         name=pl.when(~pl.col("is_head")).then(name),
-        value=pl.when(~pl.col("is_head")).then(_number(text.str.extract(value, 2))),
+        value=pl.when(~pl.col("is_head")).then(printed_number(text.str.extract(value, 2))),
     )
-
-
-def _number(text: pl.Expr) -> pl.Expr:
-    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
 
 
 def named(*names: str) -> pl.Expr:

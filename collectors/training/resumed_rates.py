@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.event_labels import event_labels
+from collectors.training.printed_numbers import dict_number
 
 MIN_RATE_ERROR: Final = 1.2
 """A reported rate this many times the true one is wrong; below lies what a start-up costs."""
@@ -18,13 +19,6 @@ _RESUMED: Final = (
     r"(?i:resum\w+) (?:training )?(?:from|at) (?:the )?(?:global )?(?:step |checkpoint |saved )?"
     r"(?:\S*checkpoint-)?|skip to (?:the )?(?:saved )?global_step:? )(\d+)\b"
 )
-
-_NUMBER: Final = r"'?([-+0-9.,eEnNaAiIfF]+)"
-
-
-def _field(name: str) -> pl.Expr:
-    text = pl.col("text").str.extract(rf"'{name}': {_NUMBER}")
-    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
 
 
 def _bars_begin() -> pl.Expr:
@@ -55,10 +49,10 @@ def resumed_rate_events(dicts: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFram
     timed = summaries.sort("line").join_asof(
         starts, on="line", strategy="backward", check_sortedness=False
     )
-    steps, samples = _field("train_steps_per_second"), _field("train_samples_per_second")
-    work = steps * _field("train_runtime")
+    steps, samples = dict_number("train_steps_per_second"), dict_number("train_samples_per_second")
+    work = steps * dict_number("train_runtime")
     begun = pl.coalesce("resumed", _bars_begin())
-    true = (work - begun) / _field("train_runtime")
+    true = (work - begun) / dict_number("train_runtime")
     rated = timed.with_columns(reported=steps, true=true, begun=begun, samples=samples / steps)
     wrong = pl.col("reported") >= MIN_RATE_ERROR * pl.col("true")
     return rated.filter(pl.col("true") > 0, wrong).with_columns(

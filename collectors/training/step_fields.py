@@ -14,6 +14,7 @@ from collectors.identity import canonical_host
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import epoch_time, iso_time
 from collectors.training.elapsed import elapsed_seconds
+from collectors.training.printed_numbers import printed_number
 
 TEXTS: Final = {
     "event": ("event", "event_name"),
@@ -216,15 +217,17 @@ def normal_fields(objects: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     columns = {name: _first(keys, have) for name, keys in TEXTS.items()}
     columns |= {name: _count(_first(keys, have)) for name, keys in COUNTS.items()}
     columns |= {"evaluated": _evaluated(have)}
-    columns |= {name: _number(_first(keys, have)) for name, keys in NUMBERS.items()}
+    columns |= {name: printed_number(_first(keys, have)) for name, keys in NUMBERS.items()}
     columns |= {name: _seconds(keys, have) for name, keys in DURATIONS.items()}
     frame = objects.select("position", "text", **columns)
-    clock = _number(pl.col("when"))
+    clock = printed_number(pl.col("when"))
     time = epoch_time(clock).fill_null(iso_time(pl.col("when"), options.time_zone))
     return frame.with_columns(
         canonical_host(pl.col("host")),
         time=time,
-        elapsed_seconds=elapsed_seconds(pl.col("elapsed")).fill_null(_number(pl.col("wall"))),
+        elapsed_seconds=elapsed_seconds(pl.col("elapsed")).fill_null(
+            printed_number(pl.col("wall"))
+        ),
         step_seconds=pl.col("step_seconds").fill_null(_inverse(pl.col("step_rate"))),
         clock_seconds=pl.when(epoch_time(clock).is_null()).then(clock),
     )
@@ -242,18 +245,14 @@ def _first(keys: Iterable[str], have: set[str]) -> pl.Expr:
     return pl.coalesce(found) if found else pl.lit(None, dtype=pl.String)
 
 
-def _number(text: pl.Expr) -> pl.Expr:
-    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
-
-
 def _inverse(text: pl.Expr) -> pl.Expr:
     """Return the seconds of a step from a rate of steps; null for one that is not positive."""
-    rate = _number(text)
+    rate = printed_number(text)
     return pl.when(rate.is_finite() & (rate > 0)).then(1 / rate)
 
 
 def _count(text: pl.Expr) -> pl.Expr:
-    number = _number(text.str.replace(r"^(\d+)/\d+$", "${1}"))
+    number = printed_number(text.str.replace(r"^(\d+)/\d+$", "${1}"))
     return (
         pl.when(number.is_finite() & (number == number.floor()))
         .then(number)
@@ -262,6 +261,6 @@ def _count(text: pl.Expr) -> pl.Expr:
 
 
 def _seconds(keys: Iterable[tuple[str, float]], have: set[str]) -> pl.Expr:
-    found = [_number(pl.col(key)) * unit for key, unit in keys if key in have]
+    found = [printed_number(pl.col(key)) * unit for key, unit in keys if key in have]
     seconds = pl.coalesce(found) if found else pl.lit(None, dtype=pl.Float64)
     return pl.when(seconds.is_finite() & (seconds >= 0)).then(seconds)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-NUMBER: Final = r"([-+0-9.,eEnNaAiIfF]+)"
-"""What may be a printed number, or one of the words for none: cheap to find, judged when cast."""
+from collectors.training.printed_numbers import NUMBER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from collectors.line_reading import LineReading, printer
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
+from collectors.training.printed_numbers import printed_number
 from collectors.training.rank_samples import read_rank_samples
 from collectors.training.rates import seconds_by_rate
 from collectors.training.step_line_table import (
@@ -111,8 +112,7 @@ def _rows_of(
 def _number(pattern: str | None) -> pl.Expr:
     if pattern is None:
         return pl.lit(None, dtype=pl.Float64)
-    text = pl.col("text").str.extract(pattern).str.replace_all(",", "", literal=True)
-    return text.cast(pl.Float64, strict=False)
+    return printed_number(pl.col("text").str.extract(pattern))
 
 
 def _laned(rows: pl.DataFrame, kind: StepLine) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
 from collectors.training.elapsed import elapsed_seconds
 from collectors.training.own_times import with_own_times
+from collectors.training.printed_numbers import dict_number, printed_number
 from collectors.training.progress_bars import BAR, bar_columns, bar_paces
 from collectors.training.resumed_rates import resumed_rate_events
 
@@ -31,8 +32,6 @@ _MAX_WRAPPED_LINES: Final = 3
 _MIN_TOTAL_SHARE: Final = 0.3
 """Bars of a total that stand before so many of the dicts are those of the training loop."""
 
-_NUMBER: Final = r"'?([-+0-9.,eEnNaAiIfF]+)"
-
 _SUMMARY: Final = (
     *("train_runtime", "train_loss"),
     *("train_steps_per_second", "train_samples_per_second"),
@@ -41,11 +40,6 @@ _SUMMARY: Final = (
 _EVALUATION: Final = ("eval_loss", "eval_runtime")
 
 _STARTS: Final = r"\*{5} Running training|Continuing training from|[Rr]esum(?:ing|ed) "
-
-
-def _field(name: str) -> pl.Expr:
-    text = pl.col("text").str.extract(rf"'{name}': {_NUMBER}")
-    return text.str.replace_all(",", "", literal=True).cast(pl.Float64, strict=False)
 
 
 def read_trainer_dicts(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
@@ -142,13 +136,10 @@ def _told_step(lines: pl.DataFrame) -> pl.Expr:
     """Return the step that a dict itself tells, or its epoch does where all steps are told."""
     text = pl.col("text")
     own = text.str.extract(r"'global_step(?:/max_steps)?': '?(\d+)").cast(pl.Int64, strict=False)
-    total = text.str.extract(r"Total optimization steps = ([\d,]+)").str.replace_all(",", "")
-    epochs = text.str.extract(r"Num Epochs = ([\d,]+)").str.replace_all(",", "")
-    per_epoch = lines.select(
-        total.drop_nulls().last().cast(pl.Float64, strict=False)
-        / epochs.drop_nulls().last().cast(pl.Float64, strict=False)
-    ).item()
-    by_epoch = (_field("epoch") * pl.lit(per_epoch, dtype=pl.Float64)).round().cast(pl.Int64)
+    total = printed_number(text.str.extract(r"Total optimization steps = ([0-9,]+)"))
+    epochs = printed_number(text.str.extract(r"Num Epochs = ([0-9,]+)"))
+    per_epoch = lines.select(total.drop_nulls().last() / epochs.drop_nulls().last()).item()
+    by_epoch = (dict_number("epoch") * pl.lit(per_epoch, dtype=pl.Float64)).round().cast(pl.Int64)
     return pl.coalesce(own, pl.when(pl.col("bar_step").is_null()).then(by_epoch))
 
 
@@ -163,8 +154,8 @@ def _steps_of(dicts: pl.DataFrame) -> pl.DataFrame:
         interval_steps=pl.when(gap > 0).then(gap),
         step_seconds=sound,
         time_kind=pl.when(sound.is_not_null()).then(pl.lit("interval_mean")),
-        loss=_field("loss"),
-        grad_norm=_field("grad_norm"),
+        loss=dict_number("loss"),
+        grad_norm=dict_number("grad_norm"),
         loss_state=pl.lit("printed"),
         rank=pl.lit(None),
     )
@@ -188,7 +179,7 @@ def _events_of(dicts: pl.DataFrame) -> pl.DataFrame:
         severity=pl.lit("info"),
         count=pl.lit(1),
         message="text",
-        attributes=event_labels({name: _field(name) for name in (*_SUMMARY, *_EVALUATION)}),
+        attributes=event_labels({name: dict_number(name) for name in (*_SUMMARY, *_EVALUATION)}),
     )
 
 
