@@ -28,8 +28,6 @@ _CUT: Final = r"\d$"
 
 _WHOSE: Final = ("host", "rank", "pid", "cuda_device")
 
-_NUMBERED: Final = r"^(?:Channel|Ring) \d"
-
 _TREES: Final = r"^(?:NVLS )?Trees? "
 
 _CHANNEL: Final = r"^(?:Channel|Ring) (\d+)"

@@ -18,8 +18,6 @@ from collectors.texts.plain_lines import judged_lines, plain_lines
 from collectors.training.metric_points import POINTS, steps_of_points
 from collectors.training.store_rows import MAX_SAMPLES, sampled_events
 
-_STEP: Final = ("Step", "_step")
-
 _SERIES: Final = re.compile(r"^(?P<run>.+?) - (?P<tag>.+?)(?P<span>__MIN|__MAX)?$")
 
 _HEADER: Final = re.compile(r'^"?(?:Step|_step)"?,.* - .*$')
