@@ -67,7 +67,7 @@ def year_of(lines: pl.DataFrame, options: ReadOptions) -> int | None:
     if options.year is not None:
         return options.year
     shown = lines.filter(pl.col("time").is_not_null() | pl.col("text").str.contains(_YEAR))
-    said = pl.col("text").str.extract(_YEAR).cast(pl.Int32)
+    said = pl.col("text").str.extract(_YEAR).cast(pl.Int32, strict=False)
     year = pl.col("time").dt.year().fill_null(said).drop_nulls().mode().min()
     found: int | None = shown.head(MAX_YEAR_LINES).select(year).item()
     return found
@@ -80,7 +80,7 @@ def short_time(time_zone: str, year: int | None) -> pl.Expr:
     whole = pl.concat_str(day, "clock", separator=" ").str.to_datetime(
         "%Y-%m-%d %H:%M:%S", time_unit="us", strict=False
     )
-    micros = pl.col("fraction").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64)
+    micros = pl.col("fraction").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64, strict=False)
     exact = whole + pl.duration(microseconds=micros)
     local = exact.dt.replace_time_zone(time_zone, ambiguous="earliest", non_existent="null")
     return local.dt.convert_time_zone("UTC")

@@ -60,7 +60,10 @@ def read_deepspeed_comms(lines: pl.DataFrame, options: ReadOptions) -> LineReadi
     """
     single = _matched(lines, _OPERATION).with_columns(
         time=iso_time(pl.col("text"), options.time_zone).fill_null(pl.col("time")),
-        rank=pl.col("text").str.extract(_RANK).cast(pl.Int32).fill_null(pl.col("rank")),
+        rank=pl.col("text")
+        .str.extract(_RANK)
+        .cast(pl.Int32, strict=False)
+        .fill_null(pl.col("rank")),
         seconds=_value("milliseconds") / 1000,
         algorithm_bytes_per_second=_value("algorithm") * _GIGABITS,
         bus_bytes_per_second=_value("bus") * _GIGABITS,

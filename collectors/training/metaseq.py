@@ -43,7 +43,7 @@ def read_metaseq(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     fields = {name: _field(name) for name in _FIELDS}
     updates = _field("num_updates").fill_null(_field("train_num_updates"))
     told = rows.with_columns(
-        step=updates.fill_null(_field("valid_num_updates")).cast(pl.Int64),
+        step=updates.fill_null(_field("valid_num_updates")).cast(pl.Int64, strict=False),
         loss=_field("loss"),
         **fields,
     )

@@ -139,8 +139,9 @@ def _told_step(lines: pl.DataFrame) -> pl.Expr:
     total = printed_number(text.str.extract(r"Total optimization steps = ([0-9,]+)"))
     epochs = printed_number(text.str.extract(r"Num Epochs = ([0-9,]+)"))
     per_epoch = lines.select(total.drop_nulls().last() / epochs.drop_nulls().last()).item()
-    by_epoch = (dict_number("epoch") * pl.lit(per_epoch, dtype=pl.Float64)).round().cast(pl.Int64)
-    return pl.coalesce(own, pl.when(pl.col("bar_step").is_null()).then(by_epoch))
+    by_epoch = (dict_number("epoch") * pl.lit(per_epoch, dtype=pl.Float64)).round()
+    step = by_epoch.cast(pl.Int64, strict=False)
+    return pl.coalesce(own, pl.when(pl.col("bar_step").is_null()).then(step))
 
 
 def _steps_of(dicts: pl.DataFrame) -> pl.DataFrame:
