@@ -83,7 +83,9 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         .when(text.str.contains(_OLD))
         .then(pl.lit("old"))
     )
-    known = lines.filter(text.str.contains(_KNOWN)).with_columns(head=form)
+    is_iteration = lines["text"].str.contains(ITERATION_LINE)
+    others = lines.filter(~is_iteration)
+    known = others.filter(text.str.contains(_KNOWN)).with_columns(head=form)
     far = pl.col("line").diff() > MAX_GAP_LINES
     begins = pl.col("head").is_not_null() | far.fill_null(value=True)
     numbered = known.with_columns(report=begins.cum_sum().cast(pl.Int64)).with_columns(
@@ -94,7 +96,7 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         | ((pl.col("form") == "summary") & text.str.contains(_ITEM))
         | ((pl.col("form") == "all") & text.str.contains(f"{_TIMER}|{_RANK}"))
     )
-    told = lines.filter(text.str.contains(ITERATION_LINE)).select("line", iteration="line")
+    told = lines.select("line", iteration="line").filter(is_iteration)
     dated = parts.join_asof(told, on="line", check_sortedness=False)
     near = lines.join(dated.select(line="iteration").unique(), on="line", how="semi")
     return dated.join(
