@@ -74,8 +74,9 @@ STEPS: Final = schema_of(
 """One report of progress. `rank` is null when the line speaks for the whole job. `step_seconds` is
 per step, over the `interval_steps` steps that end at `step`. `time_kind`: single_step,
 interval_mean, window_mean, running_mean_since_start, cumulative, arrival (an unlabelled clock).
-`loss_state` tells a loss that was not printed from one that was never asked for. `tokens` and
-`samples` are per step. `position` is the line of the source, null where it has none.
+`loss_state`: printed, not_printed, all_skipped (no step of the interval was taken), not_owned (a
+stage without the loss); null where none was asked for. `tokens` and `samples` are per step.
+`position` is the line of the source, null where it has none.
 """
 
 OPS: Final = schema_of(
@@ -125,8 +126,9 @@ COLLECTIVES: Final = schema_of(
 """What one rank says of one collective. `rank` is global, `group_rank` counts inside the group;
 neither is ever read as the other. `state`: timed_out, failed, signalled, called (nobody follows it
 to its end), scheduled, started, completed, reported; `launched` and `missing` are what RAS tells,
-`open` what a profiler's trace leaves open. `enqueued` and `completed` are the group's last sequence
-numbers on that rank; null is not known.
+`open` what a profiler's trace leaves open; `configured` and `unmapped` are a dump's groups until
+`flight_groups` has joined them. `enqueued` and `completed` are the group's last sequence numbers on
+that rank; null is not known.
 """
 
 TRANSFERS: Final = schema_of(
@@ -180,11 +182,14 @@ EVENTS: Final = schema_of(
         "position": pl.Int64,
     }
 )
-"""Something that happened. `kind` is ours: of jobs (run_start, restart, oom, traceback, job_step),
-GPUs (xid, sxid, gpu_lost, gpu_error, gpu_health, gpu_row_remap, gpu_recovery_action, ecc), hosts
-(boot, node_state, node_failure, pcie_error, memory_error), links (link_down, link_up), readers
-(collector_failed, warning), and more. `peer` is the other end, if named; `count` is how many equal
-lines it stands for, `last` the time of the last, null for one; `attributes` what else it says."""
+"""Something that happened. `kind` is ours: of jobs (run_start, run_end, restart, rendezvous, oom,
+traceback, process_exit, job_cancelled, job_step), training (evaluation, checkpoint, from_scratch,
+loss_scale, open_span), communication (net_error, comm_start, channel, setting, rank_missing,
+benchmark_end, data_corruption), opinions of tools (perf_score, straggler_report), GPUs (xid, sxid,
+gpu_lost, gpu_error, gpu_health, gpu_row_remap, gpu_recovery_action, ecc), hosts (boot, node_state,
+node_failure, pcie_error, memory_error), links (link_down, link_up), readers (collector_failed,
+warning), and more. `peer` is the other end, if named; `count` is how many equal lines it stands
+for, `last` the time of the last, null for one; `attributes` what else it says."""
 
 JOBS: Final = schema_of(
     {
