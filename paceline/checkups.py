@@ -12,7 +12,8 @@ import polars as pl
 
 from collectors.frames import TIME, schema_of
 from collectors.readings import Reading
-from paceline.needs import NEEDS, Need
+from paceline.need import Need
+from paceline.needs import NEEDS
 from paceline.spans import TIMED
 
 State = Literal["ok", "part", "old", "missing", "quiet", "unknown"]
