@@ -198,6 +198,28 @@ def test_events(tmp_path: Path, record: dict[str, Any], expected: list[str]) -> 
     assert read(tmp_path, text_of(record)).events["kind"].to_list() == expected
 
 
+def test_a_pass_that_is_not_told(tmp_path: Path) -> None:
+    """A rank without its forward pass has no compute: its backward pass is not taken for it."""
+    told = [(0, "forward"), (0, "backward"), (1, "backward"), (2, "forward")]
+    phases = [{"step": 1, "rank": rank, "phase": phase, "dur_ms": 100} for rank, phase in told]
+    steps = read(tmp_path, text_of(*phases)).steps.sort("rank")
+    assert steps.select("rank", "compute_seconds", "comm_seconds", "step_seconds").rows() == [
+        (0, 0.1, 0.1, 0.2),
+        (1, None, None, None),
+        (2, 0.1, None, None),
+    ]
+
+
+def test_an_attempt_before_the_first_mark(tmp_path: Path) -> None:
+    """Steps before the first start are of an attempt too, so that the start is of the next."""
+    records = ({"step": 1}, {"event": "start", "time": 1.9e9}, {"step": 1}, {"step": 2})
+    reading = read(tmp_path, text_of(*records))
+    assert (reading.steps["attempt"].to_list(), reading.jobs["attempt"].to_list()) == (
+        [0, 1, 1],
+        [1],
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "record", "rank"),
     [

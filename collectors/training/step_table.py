@@ -139,13 +139,17 @@ def _derived() -> list[pl.Expr]:
 
 
 def _parts() -> list[pl.Expr]:
-    """Return compute and communication; without the latter the backward pass holds the wait."""
+    """Return compute and communication; without the latter the backward pass holds the wait.
+
+    A backward pass alone is neither, where others tell both passes: it is not their forward pass.
+    """
     forward, backward = pl.col("forward_seconds"), pl.col("backward_seconds")
     waits_inside = pl.col("comm_seconds").is_null() & forward.is_not_null() & backward.is_not_null()
     both = pl.when(forward.is_not_null() | backward.is_not_null()).then(
         pl.sum_horizontal(forward, backward)
     )
-    compute = pl.when(waits_inside).then(forward).otherwise(both)
+    is_half = forward.is_null() & waits_inside.any().over("run")
+    compute = pl.when(waits_inside).then(forward).when(~is_half).then(both)
     return [
         pl.col("compute_seconds").fill_null(compute),
         pl.when(waits_inside)
