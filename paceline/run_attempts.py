@@ -48,6 +48,26 @@ def join_attempts(reading: Reading) -> Reading:
     return replace(reading, jobs=joined.select(JOBS.names()))
 
 
+def join_exports(reading: Reading) -> Reading:
+    """Return the reading with one row an attempt, of jobs that several exports of accounts tell.
+
+    Args:
+        reading: What all readers found. Exports by the day show a job that ran over midnight twice,
+            first as running, and number its attempts each from 0: those that are over count, and
+            attempts of one number that began at different times are numbered by their start.
+    """
+    jobs, attempt = reading.jobs, ["run", "start"]
+    is_account = pl.all_horizontal(pl.col("run", "start", "state").is_not_null())
+    is_old = is_account & pl.col("end").is_null() & pl.col("end").is_not_null().any().over(attempt)
+    left = jobs.filter(~is_old).with_columns(_told=is_account & (pl.col("state") != "ended"))
+    begun = pl.when("_told").then("start")
+    clashes = begun.drop_nulls().n_unique().over("run", "attempt") > 1
+    number = begun.rank("dense").over("run").cast(pl.Int32) - 1
+    mended = pl.when(pl.col("_told") & clashes.any().over("run")).then(number)
+    joined = left.with_columns(attempt=pl.coalesce(mended, "attempt"))
+    return replace(reading, jobs=joined.select(JOBS.names()))
+
+
 def number_rounds(reading: Reading) -> Reading:
     """Return the reading with the rounds of rendezvous counted over all agents of a run.
 

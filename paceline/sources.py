@@ -21,7 +21,12 @@ from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from paceline.metric_parts import join_metric_parts
 from paceline.naming import Origin, name_runs
-from paceline.run_attempts import join_attempts, name_lost_nodes, number_rounds
+from paceline.run_attempts import (
+    join_attempts,
+    join_exports,
+    name_lost_nodes,
+    number_rounds,
+)
 from paceline.successions import number_successions
 
 if TYPE_CHECKING:
@@ -144,7 +149,7 @@ def _placed(reading: Reading) -> Reading:
 
 
 def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
-    named = name_runs(join_attempts(reading), origins)
+    named = name_runs(join_attempts(join_exports(reading)), origins)
     return join_metric_parts(number_successions(number_rounds(name_lost_nodes(named))))
 
 

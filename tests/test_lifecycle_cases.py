@@ -219,6 +219,20 @@ def test_one_job_many_attempts(analysed: Analyse) -> None:
     ]
 
 
+def test_exports_by_the_day(analysed: Analyse) -> None:
+    """A job over midnight is one attempt, as its end tells it; one of another file is next."""
+    first = "77|RUNNING|0:0|2031-02-03T20:00:00|Unknown\n"
+    second = (
+        "77|NODE_FAIL|0:0|2031-02-03T20:00:00|2031-02-04T02:00:00\n"
+        "77.0|FAILED|1:0|2031-02-03T20:00:01|2031-02-04T02:00:05\n"
+    )
+    third = "77|RUNNING|0:0|2031-02-05T02:10:00|Unknown\n"
+    files = {f"day-{day}.txt": HEADER + text for day, text in enumerate((first, second, third))}
+    found = analysed(files)
+    attempts = [(one["attempt"], one["state"]) for one in attempts_json(found.reading.jobs)]
+    assert attempts == [(0, "NODE_FAIL"), (1, "RUNNING")]
+
+
 def test_history_without_duplicates(analysed: Analyse) -> None:
     """One row of accounts and a log of three starts: history may be incomplete."""
     starts = [("00", 1), ("02", 90), ("05", 180)]
