@@ -2,7 +2,8 @@
 
 Source: progress reference, sections 1.2 and 5: Megatron prints no loss that is NaN, so its absence
 beside printed neighbours is the sign; losses of 0 or below go unprinted too, so it is no proof
-where gradients are numbers. A loss of exactly 0 beside a gradient norm that is NaN is a collapse,
+where gradients are numbers. Nor are infinite gradients after which training goes on: an adapted
+loss scale skips such steps. A loss of exactly 0 beside a gradient norm that is NaN is a collapse,
 not a success. fp16 runs skip steps while their loss scale falls; that is warm-up.
 """
 
@@ -20,6 +21,10 @@ _STOP: Final = "stop the run and restore the last checkpoint before this step"
 _LOOK: Final = "look at the loss where it is not left out, such as in the metric store"
 
 _CHECKSUMS: Final = "cross-replica checksums tell a sick GPU from a diverging model"
+
+_SCALE: Final = (
+    "the loss scale: where it is adapted, a step of infinite gradients is skipped and harmless"
+)
 
 _LOSS: Final = "the loss itself: what is not printed is NaN, negative, or zero"
 
@@ -43,7 +48,8 @@ def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
     is_sure = pl.any_horizontal(*no_number)
     rows = (
         steps.pipe(require, STEPS)
-        .filter(*[pl.any_horizontal(*no_number, left_out)])
+        .with_columns(is_skip=_is_skip())
+        .filter(pl.any_horizontal(*no_number, left_out))
         .sort(*_JOB, "step", "rank", "end_time", nulls_last=True)
         .group_by(_JOB, maintain_order=True)
         .agg(
@@ -51,11 +57,20 @@ def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
             pl.col("step", "end_time", "rank", "loss", "grad_norm", "source").first(),
             left_out.first().alias("left_out"),
             is_sure.any().alias("is_sure"),
+            pl.col("is_skip").all(),
             pl.col("grad_norm").is_not_null().any().alias("has_norms"),
         )
         .collect()
     )
     return verdict_frame(_verdict(row) for row in rows.iter_rows(named=True))
+
+
+def _is_skip() -> pl.Expr:
+    """Return whether gradients alone are infinite, and training went on with sound numbers."""
+    infinite = pl.col("grad_norm").is_infinite() & pl.col("loss").is_finite()
+    sound = pl.all_horizontal(pl.col("loss", "grad_norm").is_finite())
+    last_sound = pl.col("step").filter(sound).max().over(_JOB)
+    return (infinite & (pl.col("step") < last_sound)).fill_null(value=False)
 
 
 def _verdict(row: dict[str, Any]) -> Verdict:
@@ -64,7 +79,7 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         f"loss {loss}, gradient norm {row['grad_norm']} at step {row['step']}; "
         f"{row['steps']} such steps in all"
     )
-    is_doubtful = row["has_norms"] and not row["is_sure"]
+    is_doubtful = row["is_skip"] or (row["has_norms"] and not row["is_sure"])
     return Verdict(
         kind="numerical",
         level="job",
@@ -76,11 +91,13 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         confidence="low" if is_doubtful else "high" if row["is_sure"] else "medium",
         evidence=(Evidence(source=row["source"] or "steps", time=row["end_time"], what=what),),
         action=_LOOK if is_doubtful else _STOP,
-        needed=_LOSS if is_doubtful else _CHECKSUMS,
+        needed=_SCALE if row["is_skip"] else _LOSS if is_doubtful else _CHECKSUMS,
     )
 
 
 def _cause(row: dict[str, Any]) -> str:
+    if row["is_skip"]:
+        return "infinite_gradient"
     if row["has_norms"] and not row["is_sure"]:
         return "loss_not_printed"
     return "collapsed" if row["loss"] == 0.0 else "not_a_number"

@@ -10,7 +10,8 @@ import polars as pl
 
 from collectors.frames import STEPS, TIME, require, schema_of
 
-_SIZES: Final = ("samples", "tokens")
+_SIZES: Final = ("tokens", "samples")
+"""What the work of a step is measured by: tokens count the length of samples too."""
 
 JOB_PACES: Final = schema_of(
     {
@@ -33,8 +34,9 @@ def job_paces(steps: pl.LazyFrame) -> pl.LazyFrame:
         steps: `STEPS`, cleaned; null `step_seconds` is not reported.
 
     Returns:
-        `JOB_PACES`, by run, attempt and step. Samples (else tokens) per step that change are
-        divided out, so that a planned ramp of the batch size is no slowdown.
+        `JOB_PACES`, by run, attempt and step. Tokens (else samples) per step that change are
+        divided out, so that a planned ramp of the batch size or of the length of sequences is no
+        slowdown.
     """
     keys = ["run", "attempt", "step"]
     relative = pl.coalesce(

@@ -32,6 +32,11 @@ def steps(*rows: tuple[int, float | None, float | None, str | None]) -> pl.LazyF
             id="an infinite gradient norm is no number",
         ),
         pytest.param(
+            [(3, 2.0, inf, None), (4, 1.9, 1.0, None)],
+            [(3, "infinite_gradient")],
+            id="training that goes on skipped the step",
+        ),
+        pytest.param(
             [(4, None, nan, "not_printed")],
             [(4, "not_a_number")],
             id="a loss that the source leaves out is found by its absence",
