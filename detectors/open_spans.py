@@ -5,18 +5,50 @@ hung. When a job stands, the others may wait inside a span too: then the one tha
 elsewhere than nearly all, is meant.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
 from collectors.frames import EVENTS, STEPS, require
 from detectors.quotes import quoted
-from detectors.verdicts import Subject, Verdict
+from detectors.verdicts import Confidence, Subject, Verdict
 
 CLEAR_SECONDS: Final = 60.0
 """A span that stands open this long after the others went on is beyond doubt: records of ranks that
 run are seconds apart at most."""
+
+
+MIN_STEPS_AFTER: Final = 2
+"""A record that ends within so many usual steps of a span's start may just have been cut there."""
+
+_LATER: Final = "a later copy of the records: this one ends before the next steps were due"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _After:
+    """What is known of the time after a span began.
+
+    Attributes:
+        end: Of all records; null without clocks.
+        usual: Time of a usual step; null if not known.
+        ranks: How many ranks are heard.
+    """
+
+    end: datetime | None
+    usual: timedelta | None
+    ranks: int
+
+    def confidence(self, onset: datetime | None) -> Confidence:
+        """Return how sure it is that a span which began at `onset` hangs."""
+        if onset is None or self.end is None:
+            return "medium"
+        open_for = self.end - onset
+        if open_for >= timedelta(seconds=CLEAR_SECONDS):
+            return "high"
+        is_cut = self.usual is not None and open_for < MIN_STEPS_AFTER * self.usual
+        return "low" if is_cut else "medium"
 
 
 def find_open_spans(
@@ -52,9 +84,17 @@ def _judged(spans: pl.DataFrame, steps: pl.DataFrame, max_share: float) -> list[
     for suspects in (last, *_odd_ones(last)):
         if 0 < suspects.height <= max_share * ranks:
             times = [time for time in (*steps["end_time"], *last["time"]) if time is not None]
-            end = max(times, default=None)
-            return [_verdict(row, ranks, end) for row in suspects.sort("rank").to_dicts()]
+            after = _After(end=max(times, default=None), usual=_usual_step(steps), ranks=ranks)
+            return [_verdict(row, after) for row in suspects.sort("rank").to_dicts()]
     return []
+
+
+def _usual_step(steps: pl.DataFrame) -> timedelta | None:
+    """Return the median time from one step of a rank to its next; null if no two are told."""
+    ends = steps.drop_nulls(["rank", "end_time"]).sort("rank", "end_time")
+    gap = pl.col("end_time").diff().over("rank")
+    gaps = ends.select(gap.alias("gap"))["gap"].drop_nulls()
+    return cast("timedelta | None", gaps.median())
 
 
 def _standing(spans: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
@@ -87,11 +127,12 @@ def _odd_ones(spans: pl.DataFrame) -> list[pl.DataFrame]:
     ]
 
 
-def _verdict(row: dict[str, Any], ranks: int, end: datetime | None) -> Verdict:
+def _verdict(row: dict[str, Any], after: _After) -> Verdict:
     onset: datetime | None = row["time"]
-    clear = timedelta(seconds=CLEAR_SECONDS)
-    is_clear = onset is not None and end is not None and end - onset >= clear
-    what = f"{row['code']} of step {row['step']} was begun and never ended; {ranks} ranks heard"
+    confidence = after.confidence(onset)
+    what = (
+        f"{row['code']} of step {row['step']} was begun and never ended; {after.ranks} ranks heard"
+    )
     return Verdict(
         kind="hang",
         level="rank",
@@ -100,7 +141,8 @@ def _verdict(row: dict[str, Any], ranks: int, end: datetime | None) -> Verdict:
         onset_step=row["step"],
         detected=onset,
         cause=row["code"],
-        confidence="high" if is_clear else "medium",
+        confidence=confidence,
         evidence=(quoted(row, what), quoted(row)),
         action="take this rank's stack trace, and the kernel log of its host",
+        needed=_LATER if confidence == "low" else None,
     )

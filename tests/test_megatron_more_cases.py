@@ -567,7 +567,7 @@ RESIZED_LINE = 50
             "".join(
                 f"[default7]: iteration {10 * at:8d}/    9000 | consumed samples: {640 * at:12d} | "
                 f"consumed tokens: {32768 * at if at <= 50 else 131072 * at - 4915200:12d} | "
-                f"elapsed time per iteration (s): {2 if at <= 50 else 8:.2f} | learning rate: 1.0 | "
+                f"elapsed time per iteration (s): {2 if at <= 50 else 8:.2f} | lr: 1.0 | "
                 "global batch size:    64 | lm loss: 2.3E+00 | grad norm: 0.15 | num zeros: 0.0 | "
                 f"curriculum seqlen: {512 if at <= 50 else 2048:5d} | number of skipped iterations:"
                 "   0 | number of nan iterations:   0 |\n"

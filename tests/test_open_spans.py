@@ -94,3 +94,18 @@ def test_a_hang_by_spans() -> None:
 
 
 PARAMS = HangParams(data_end=START + timedelta(hours=1))
+
+
+def test_records_that_end_at_once() -> None:
+    """A span that the others have just left is a hint: the records may have been cut there."""
+    rows = [
+        {"run": "r", "rank": rank, "step": step, "end_time": START + timedelta(seconds=step - 5)}
+        for rank in range(8)
+        for step in range(1, 6)
+        if (rank, step) != (3, 5)
+    ]
+    told = pl.LazyFrame(rows, schema_overrides={"end_time": STEPS["end_time"]})
+    spans = events([(3, "backward", 5, -0.5)])
+    (found,) = find_open_spans(conform(told, STEPS), spans, 0.4)
+
+    assert (found.subject.rank, found.confidence, found.needed is not None) == (3, "low", True)
