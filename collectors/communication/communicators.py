@@ -6,6 +6,7 @@ split off, its parent, the number of the split and its colour. A log tells this 
 its operations, so they are joined when all of it is read.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
@@ -112,21 +113,23 @@ def _grouped(told: pl.DataFrame) -> pl.DataFrame:
     for _ in range(_MAX_SPLITS):
         if rows.filter(pl.col("group").is_null(), pl.col("parent").is_not_null()).is_empty():
             break
-        known = rows.drop_nulls("group").select(
-            "position", *_COMM[:3], parent="comm", parent_group="group"
-        )
-        rows = (
-            rows.sort("position")
-            .join_asof(
-                known.sort("position"), on="position", by=["source", "host", "pid", "parent"],
-                check_sortedness=False,
-            )
-            .with_columns(
-                pl.col("group").fill_null(pl.format("{}/{}", "parent_group", "split"))
-            )
-            .drop("parent_group")
-        )  # fmt: skip
+        rows = _named_after_parents(rows)
     return rows
+
+
+def _named_after_parents(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return lives with `group` where that of the parent is known by now."""
+    known = rows.drop_nulls("group").select(
+        "position", *_COMM[:3], parent="comm", parent_group="group"
+    )
+    joined = rows.sort("position").join_asof(
+        known.sort("position"),
+        on="position",
+        by=[*_COMM[:3], "parent"],
+        check_sortedness=False,
+    )
+    group = pl.col("group").fill_null(pl.format("{}/{}", "parent_group", "split"))
+    return joined.with_columns(group).drop("parent_group")
 
 
 def _inits(lives: pl.DataFrame) -> pl.DataFrame:
@@ -136,12 +139,6 @@ def _inits(lives: pl.DataFrame) -> pl.DataFrame:
     ranks = pl.int_ranges(pl.col("world").clip(0, MAX_WORLD), dtype=pl.Int32)
     shared = pl.col("group").is_not_null() & (pl.col("world") <= MAX_WORLD)
     own = pl.format("{} of {}:{}", "comm", "host", "pid")
-    missing = [name for name in COLLECTIVES.names() if name not in lives.columns]
-    empty = [
-        pl.lit(None, dtype=COLLECTIVES[name]).alias(name)
-        for name in missing
-        if name not in {"operation", "group_rank", "group_ranks", "state"}
-    ]
     return (
         begun.group_by(*_COMM, "nth", maintain_order=True)
         .agg(
@@ -151,13 +148,23 @@ def _inits(lives: pl.DataFrame) -> pl.DataFrame:
             state=pl.when(done).then(pl.lit("completed")).otherwise(pl.lit("started")),
         )
         .with_columns(
-            *empty,
+            *_not_told(lives.columns),
             operation=pl.lit(INIT),
             group_rank="comm_rank",
             group_ranks=pl.when(shared).then(ranks),
             group=pl.col("group").fill_null(own),
         )
     )
+
+
+def _not_told(columns: Sequence[str]) -> list[pl.Expr]:
+    """Return the columns of `COLLECTIVES` that no line on a communicator's life tells, as null."""
+    told = {*columns, "operation", "group_rank", "group_ranks", "state"}
+    return [
+        pl.lit(None, dtype=kind).alias(name)
+        for name, kind in COLLECTIVES.items()
+        if name not in told
+    ]
 
 
 def _named(calls: pl.DataFrame, inits: pl.DataFrame) -> pl.DataFrame:

@@ -102,32 +102,37 @@ def entry_rows(dump: Dump, rank: int | None) -> Iterator[Row]:
     for number, entry in enumerate(dump.entries):
         name, description = _group_of(entry)
         enqueued, completed = dump.standings.get(_text(entry.get("pg_id")), (None, None))
-        created = as_int(entry.get("time_created_ns"))
-        is_p2p = _is_p2p(entry)
-        sequence = as_int(entry.get("collective_seq_id", entry.get("seq_id")))
-        timeout = as_int(entry.get("timeout_ms"))
         place = _place(dump.groups.get(name), rank)
-        known = {} if is_p2p or name not in listed else {"group_ranks": None}
+        known = {} if _is_p2p(entry) or name not in listed else {"group_ranks": None}
         listed.add(name)
         yield (
             place
             | known
+            | _entry_row(entry)
             | {
                 "rank": rank,
                 "group": name,
                 "group_name": description,
-                "sequence": None if is_p2p else sequence,
-                "operation": _operation(entry) or None,
-                "input_count": _elements(entry.get("input_sizes")),
-                "output_count": _elements(entry.get("output_sizes")),
                 "state": _state(entry, completed),
                 "enqueued": enqueued,
                 "completed": completed,
-                "timeout_seconds": None if timeout is None else timeout / 1000,
-                "created_us": None if not created else created // 1000,
                 "position": number,
             }
         )
+
+
+def _entry_row(entry: Mapping[str, object]) -> Row:
+    """Return what an entry tells of itself alone."""
+    created, timeout = as_int(entry.get("time_created_ns")), as_int(entry.get("timeout_ms"))
+    sequence = as_int(entry.get("collective_seq_id", entry.get("seq_id")))
+    return {
+        "sequence": None if _is_p2p(entry) else sequence,
+        "operation": _operation(entry) or None,
+        "input_count": _elements(entry.get("input_sizes")),
+        "output_count": _elements(entry.get("output_sizes")),
+        "timeout_seconds": None if timeout is None else timeout / 1000,
+        "created_us": None if not created else created // 1000,
+    }
 
 
 def status_rows(dump: Dump, rank: int | None) -> Iterator[Row]:

@@ -21,6 +21,8 @@ _OTHERS: Final = r"^\s*(?:Other )?Failures:"
 
 _FRAME: Final = r"^\s*(?:={10,}|-{10,}|\S+ FAILED|<NO_OTHER_FAILURES>)\s*$"
 
+_PART: Final = "|".join(f"(?:{one})" for one in (_FIELD, _ENTRY, _ROOT, _OTHERS, _FRAME))
+
 
 def read_failure_tables(lines: pl.DataFrame, time_zone: str) -> tuple[pl.DataFrame, pl.Series]:
     """Return the failures in the tables of a log and the lines of the tables.
@@ -34,24 +36,9 @@ def read_failure_tables(lines: pl.DataFrame, time_zone: str) -> tuple[pl.DataFra
         severity is critical for what an agent saw first, else error; `device` is the local rank.
         The second is empty without a table.
     """
-    text = pl.col("text")
     if not lines["text"].str.contains(_ROOT).any():
         return pl.DataFrame(), lines["line"].clear()
-    heading = text.str.extract(r"^\s*(Root Cause|(?:Other )?Failures)")
-    parts = lines.filter(
-        text.str.contains(
-            "|".join(f"(?:{one})" for one in (_FIELD, _ENTRY, _ROOT, _OTHERS, _FRAME))
-        )
-    )
-    marked = parts.with_columns(
-        name=text.str.extract(_FIELD, 1),
-        value=text.str.extract(_FIELD, 2),
-        printer=printer(),
-        heading=heading,
-    ).with_columns(
-        entry=text.str.contains(_ENTRY).cum_sum().over("printer"),
-        is_root=pl.col("heading").forward_fill().over("printer") == "Root Cause",
-    )
+    marked = _marked(lines)
     fields = {
         name: pl.col("value").filter(pl.col("name") == name).first()
         for name in ("time", "host", "rank", "exitcode", "traceback")
@@ -62,7 +49,22 @@ def read_failure_tables(lines: pl.DataFrame, time_zone: str) -> tuple[pl.DataFra
         .agg(pl.col("line", "position", "is_root").first(), **fields)
         .drop_nulls("exitcode")
     )
-    return entries.select(*_event(time_zone)), parts["line"]
+    return entries.select(*_event(time_zone)), marked["line"]
+
+
+def _marked(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines of tables with `name` and `value`, `printer`, `entry` and `is_root`."""
+    text = pl.col("text")
+    parts = lines.filter(text.str.contains(_PART))
+    return parts.with_columns(
+        name=text.str.extract(_FIELD, 1),
+        value=text.str.extract(_FIELD, 2),
+        printer=printer(),
+        heading=text.str.extract(r"^\s*(Root Cause|(?:Other )?Failures)"),
+    ).with_columns(
+        entry=text.str.contains(_ENTRY).cum_sum().over("printer"),
+        is_root=pl.col("heading").forward_fill().over("printer") == "Root Cause",
+    )
 
 
 def _event(time_zone: str) -> list[pl.Expr]:

@@ -7,6 +7,7 @@ its host, which is late with its input as a rule: the rank that comes last need 
 Where nothing but collectives was traced, the rest of a step is all that it did before it waited.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
@@ -81,12 +82,7 @@ def steps_of_spans(spans: pl.DataFrame, *, torn: bool) -> pl.DataFrame:
         "compute_seconds": _busy(spans, ("kernel",), begins),
         "comm_seconds": _busy(spans, ("nccl",), begins),
     }
-    whole = steps
-    for name, part in parts.items():
-        known = part.filter(pl.col("step") < pl.col("step").max()) if torn else part
-        joined = whole.join(known.rename({"busy": name}), on="step", how="left")
-        is_whole = part.height > 0 and not torn
-        whole = joined.with_columns(pl.col(name).fill_null(0.0) if is_whole else pl.col(name))
+    whole = _with_parts(steps, parts, torn=torn)
     kernels = spans["kind"].is_in(["kernel"]).any()
     rest = (pl.col("seconds") - pl.col("gpu")).clip(lower_bound=0.0)
     return whole.select(
@@ -99,6 +95,19 @@ def steps_of_spans(spans: pl.DataFrame, *, torn: bool) -> pl.DataFrame:
         time_kind=pl.lit("single_step"),
         interval_steps=pl.lit(1),
     )
+
+
+def _with_parts(
+    steps: pl.DataFrame, parts: Mapping[str, pl.DataFrame], *, torn: bool
+) -> pl.DataFrame:
+    """Return steps with how long each part ran: 0 where it did not, null where nothing tells."""
+    whole = steps
+    for name, part in parts.items():
+        known = part.filter(pl.col("step") < pl.col("step").max()) if torn else part
+        joined = whole.join(known.rename({"busy": name}), on="step", how="left")
+        is_whole = part.height > 0 and not torn
+        whole = joined.with_columns(pl.col(name).fill_null(0.0) if is_whole else pl.col(name))
+    return whole
 
 
 def _marked(spans: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -31,9 +31,8 @@ MARKS: Final = schema_of(
 """One line of a rank's record, in the order of its file. `mark` is start, end, error or instant;
 `key` pairs a start with its end; `seconds` is the duration that an end tells."""
 
-_WHOLE: Final = r"(?i)^(?:train(?:ing)?_?)?(?:step|iteration|iter)$"
-
-_FAMILIES: Final = {
+_PARTS: Final = {
+    "step_seconds": r"(?i)^(?:train(?:ing)?_?)?(?:step|iteration|iter)$",
     "data_seconds": r"(?i)data|batch|input",
     "checkpoint_seconds": r"(?i)checkpoint|ckpt|save|staging",
     "optimizer_seconds": r"(?i)optim|clip",
@@ -44,7 +43,7 @@ _FAMILIES: Final = {
 
 _EVALUATION: Final = r"(?i)eval|valid"
 
-_CHECKPOINT: Final = _FAMILIES["checkpoint_seconds"]
+_CHECKPOINT: Final = _PARTS["checkpoint_seconds"]
 
 _OUTER: Final = r"(?i)^(?:train(?:ing)?|epoch|job|main|fit|run)$"
 """Spans that hold all others."""
@@ -95,20 +94,13 @@ def steps_of_spans(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
         step counts but one in which a span is open.
     """
     name = pl.col("span")
-    parts = {"step_seconds": _WHOLE, **_FAMILIES}
     family = pl.coalesce(
         pl.when(name.str.contains(pattern)).then(pl.lit(column))
-        for column, pattern in parts.items()
+        for column, pattern in _PARTS.items()
     )
     known = spans.with_columns(family=family).filter(
         pl.col("step") >= 0, ~name.str.contains(_OUTER), ~name.str.contains(_EVALUATION)
     )
-    sums = {
-        column: pl.when((pl.col("family") == column).any()).then(
-            pl.col("seconds").filter(pl.col("family") == column).sum()
-        )
-        for column in ("step_seconds", *_FAMILIES)
-    }
     again = (pl.col("step") != pl.col("step").shift(1)).fill_null(value=True).cum_sum()
     rows = (
         known.with_columns(turn=again)
@@ -118,11 +110,17 @@ def steps_of_spans(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
             pl.col("rank").drop_nulls().first(),
             pl.col("is_open").any(),
             end_time=pl.col("end_time").max(),
-            **sums,
+            **{column: _sum_of(column) for column in _PARTS},
         )
         .filter(~pl.col("is_open"))
     )
     return _with_losses(rows, marks)
+
+
+def _sum_of(column: str) -> pl.Expr:
+    """Return the seconds of all spans of a part; null where there is none."""
+    is_part = pl.col("family") == column
+    return pl.when(is_part.any()).then(pl.col("seconds").filter(is_part).sum())
 
 
 def _with_losses(rows: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -156,24 +154,7 @@ def events_of_spans(spans: pl.DataFrame) -> pl.DataFrame:
         open_span: the one that was begun last of those without an end. `code` is the span's name,
         the attribute `step` its step.
     """
-    name = pl.col("span")
-    is_evaluation, is_checkpoint = name.str.contains(_EVALUATION), name.str.contains(_CHECKPOINT)
-    done = ~pl.col("is_open")
-    inner = ~name.str.contains(_OUTER)
-    last_open = (
-        pl.col("is_open")
-        & inner
-        & (pl.col("position") == pl.col("position").filter(pl.col("is_open") & inner).max())
-    )
-    kinds = {
-        "span_error": pl.col("failed"),
-        "open_span": last_open,
-        "evaluation": is_evaluation & done,
-        "checkpoint": is_checkpoint & done,
-        "checkpoint_start": is_checkpoint,
-    }
-    kind = pl.coalesce(pl.when(fits).then(pl.lit(name)) for name, fits in kinds.items())
-    told = spans.with_columns(kind=kind).drop_nulls("kind")
+    told = spans.with_columns(kind=_kind()).drop_nulls("kind")
     is_bad = pl.col("kind").is_in(["span_error", "open_span"])
     return told.with_columns(
         time=pl.coalesce("end_time", "time"),
@@ -183,3 +164,18 @@ def events_of_spans(spans: pl.DataFrame) -> pl.DataFrame:
         message="text",
         attributes=event_labels({"step": pl.col("step"), "seconds": pl.col("seconds")}),
     )
+
+
+def _kind() -> pl.Expr:
+    """Return the kind of event that a span is; null for one that tells nothing but its time."""
+    name = pl.col("span")
+    is_evaluation, is_checkpoint = name.str.contains(_EVALUATION), name.str.contains(_CHECKPOINT)
+    waits = pl.col("is_open") & ~name.str.contains(_OUTER)
+    kinds = {
+        "span_error": pl.col("failed"),
+        "open_span": waits & (pl.col("position") == pl.col("position").filter(waits).max()),
+        "evaluation": is_evaluation & ~pl.col("is_open"),
+        "checkpoint": is_checkpoint & ~pl.col("is_open"),
+        "checkpoint_start": is_checkpoint,
+    }
+    return pl.coalesce(pl.when(fits).then(pl.lit(kind)) for kind, fits in kinds.items())
