@@ -13,7 +13,7 @@ from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
 from collectors.training.printed_numbers import NUMBER, printed_number
-from collectors.training.record_blocks import named, read_blocks
+from collectors.training.record_blocks import first_sound, named, read_blocks
 
 COMPOSER_HINT: Final = r"\[batch=|\[ba=| Train [a-z]|\tTrain [a-z]"
 
@@ -91,13 +91,11 @@ def _steps_of(rows: pl.DataFrame) -> pl.DataFrame:
     by_clock = pl.col("tick_seconds").diff() / steps
     by_hours = pl.col("hours").diff() * _SECONDS_PER_HOUR / steps
     told = {"window_mean": 1 / rate, "arrival": by_clock, "interval_mean": by_hours}
-    sound = {kind: pl.when(one > 0, one.is_finite()).then(one) for kind, one in told.items()}
+    seconds, time_kind = first_sound(told)
     return rows.with_columns(
         interval_steps=steps.fill_null(1),
-        step_seconds=pl.coalesce(*sound.values()),
-        time_kind=pl.coalesce(
-            pl.when(one.is_not_null()).then(pl.lit(kind)) for kind, one in sound.items()
-        ),
+        step_seconds=seconds,
+        time_kind=time_kind,
         loss_state=pl.when(pl.col("loss").is_not_null()).then(pl.lit("printed")),
         tokens=pl.col("token_rate") / rate,
         samples=pl.col("sample_rate") / rate,

@@ -14,7 +14,7 @@ from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.own_times import with_own_times
 from collectors.training.printed_numbers import NUMBER
-from collectors.training.record_blocks import named, read_blocks
+from collectors.training.record_blocks import first_sound, named, read_blocks
 
 OLMO_HINT: Final = r"\[step=[\d,]+/"
 
@@ -77,14 +77,12 @@ def _steps_of(rows: pl.DataFrame) -> pl.DataFrame:
         "single_step": 1 / pl.col("step_rate"),
         "arrival": pl.col("tick_seconds").diff() / steps,
     }
-    sound = {kind: pl.when(one > 0, one.is_finite()).then(one) for kind, one in told.items()}
+    seconds, time_kind = first_sound(told)
     tokens = pl.col("all_tokens").diff() / steps
     return rows.with_columns(
         interval_steps=steps.fill_null(1),
-        step_seconds=pl.coalesce(*sound.values()),
-        time_kind=pl.coalesce(
-            pl.when(one.is_not_null()).then(pl.lit(kind)) for kind, one in sound.items()
-        ),
+        step_seconds=seconds,
+        time_kind=time_kind,
         loss_state=pl.when(pl.col("loss").is_not_null()).then(pl.lit("printed")),
         tokens=pl.when(tokens > 0).then(tokens),
         rank=pl.lit(None),

@@ -4,6 +4,8 @@ Source: formats of progress streams, sections 8 and 9: the values below a header
 a line that is none of them.
 """
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from collectors.line_reading import printer
@@ -43,3 +45,15 @@ def read_blocks(lines: pl.DataFrame, header: str, value: str) -> pl.DataFrame:
 def named(*names: str) -> pl.Expr:
     """Return a value of each record: the first of the names that it holds; null without any."""
     return pl.coalesce(pl.col("value").filter(pl.col("name") == name).first() for name in names)
+
+
+def first_sound(told: Mapping[str, pl.Expr]) -> tuple[pl.Expr, pl.Expr]:
+    """Return the seconds of a step and their `time_kind`: the first that can be; null without any.
+
+    Args:
+        told: Seconds by the kind that they are of, the surest first; null, infinite and not
+            positive ones are passed over.
+    """
+    sound = {kind: pl.when(one > 0, one.is_finite()).then(one) for kind, one in told.items()}
+    kinds = (pl.when(one.is_not_null()).then(pl.lit(kind)) for kind, one in sound.items())
+    return pl.coalesce(*sound.values()), pl.coalesce(kinds)
