@@ -16,6 +16,7 @@ from detectors.verdicts import Subject, Verdict, verdict_frame
 _TITLES: Final = {
     "step_timer": "step timer not synchronised",
     "resumed_rate": "rate counts the work of earlier attempts",
+    "sample_rate": "samples per second that batch and step time contradict",
     "step_stop": "the step stood still while the clock ran on",
     "sampled": "a sample of the steps stands for all of them",
     "steps_not_logged": "points were logged without their steps",
@@ -25,6 +26,7 @@ _TITLES: Final = {
 _ACTIONS: Final = {
     "step_timer": "take step times from the stamps; let the timer wait for the device",
     "resumed_rate": "divide the steps of this attempt by its seconds; do not compare the report",
+    "sample_rate": "divide the batch by the step time; look for a unit that was taken for another",
     "step_stop": "look for a restart at this time in the job's log and the scheduler's accounts",
     "sampled": "export the whole history (scan_history, or its parquet files) before judging steps",
     "steps_not_logged": "log the step with each point; until then only their order is known",

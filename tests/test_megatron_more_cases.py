@@ -676,3 +676,25 @@ def test_layouts_say_what_patterns_say(records: list[list[tuple[str, str]]]) -> 
     searched = with_numbers(loose_fields(lines), "UTC").select("line", "step", *NUMBERS)
 
     assert told.equals(searched.filter(~pl.col("line").is_in(odd["line"].implode())))
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "printed", "expected"),
+    [
+        pytest.param("(ms): 80100.0", 0.0128, [("0.0128", "12.78402")], id="a thousandth of it"),
+        pytest.param("(s): 80.10", 12.784, [], id="seconds for seconds"),
+    ],
+)
+def test_rates_in_another_unit(
+    elapsed: str, printed: float, expected: list[tuple[str, str]]
+) -> None:
+    """A rate that batch and step time contradict is told once, with the true one."""
+    text = "".join(
+        f"[default7]: iteration {at:8d}/ 90000 | elapsed time per iteration {elapsed} | global "
+        "batch size: 1024 | lm loss: 2.3E+00 | number of nan iterations: 0 | samples per second: "
+        f"{printed} | TFLOPs: 0.15 |\n"
+        for at in (100, 110)
+    )
+    warnings = read(text).events.filter(pl.col("code") == "sample_rate")["attributes"].to_list()
+
+    assert [tuple(one["value"] for one in labels) for labels in warnings] == expected

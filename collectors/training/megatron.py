@@ -16,6 +16,7 @@ from collectors.training.megatron_events import EVENT_HINT, read_megatron_events
 from collectors.training.megatron_intervals import loss_states, with_intervals
 from collectors.training.megatron_records import read_records, whole_records
 from collectors.training.own_times import nearer_time, with_own_times
+from collectors.training.sample_rates import wrong_rates
 from collectors.training.throughputs import changed_definitions
 
 MEGATRON_HINT: Final = rf"iteration|{EVENT_HINT}"
@@ -36,8 +37,9 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     Returns:
         `STEPS` of the whole job, rank and attempt null, `interval_mean` over the steps since the
         last line; see `loss_states` for a loss that is not there. `EVENTS` of evaluations,
-        checkpoints, starts and ends (see `read_megatron_events`), and of TFLOP/s that begin to
-        count something else (see `changed_definitions`).
+        checkpoints, starts and ends (see `read_megatron_events`), of TFLOP/s that begin to
+        count something else (see `changed_definitions`), and of rates that cannot be (see
+        `wrong_rates`).
     """
     whole = whole_records(lines)
     between = lines.filter(~whole)
@@ -48,7 +50,7 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     loggers = _loggers(between, records, options)
     timed = records if loggers.is_empty() else _with_stamps(records, loggers)
     steps = _steps_of(with_intervals(timed, _marks(events)))
-    told = [events, changed_definitions(steps)]
+    told = [events, changed_definitions(steps), wrong_rates(steps)]
     return LineReading(
         reading=reading_of(
             steps=steps,

@@ -18,6 +18,7 @@ FIELDS: Final = {
     "consumed_samples": ("consumedsamples", "consumed_samples"),
     "consumed_tokens": ("consumedtokens", "consumed_tokens"),
     "samples": ("globalbatchsize", "global_batch_size"),
+    "sample_rate": ("samplespersecond",),
     "tera_flops": ("throughputperGPU(TFLOP/s/GPU)", "TFLOPs", "tflops"),
     "main_loss": ("lmloss", "lm-loss", "reduced_train_loss", "loss"),
     "loss_scale": ("lossscale",),

@@ -27,7 +27,8 @@ def changed_definitions(records: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         records: By line: `line`, `position`, `host`, `end_time`, `text`-less iteration records with
-            `step`, `step_seconds`, `samples` (of a step) and `tera_flops` (of a GPU).
+            `step`, `step_seconds`, `samples` and `tokens` (of a step) and `tera_flops` (of a GPU).
+            Where tokens are counted, it is their work: sequences may grow longer.
 
     Returns:
         `EVENTS` with `line`, of kind throughput_changed; `code` is TFLOP/s before and after,
@@ -35,7 +36,9 @@ def changed_definitions(records: pl.DataFrame) -> pl.DataFrame:
     """
     rate = pl.col("tera_flops")
     coarse = _LAST_DIGIT / rate + _LAST_DIGIT / (1000 * pl.col("step_seconds")) > MAX_ROUNDING
-    work = rate * pl.col("step_seconds") / pl.col("samples")
+    is_counted = pl.col("tokens").is_not_null().any()
+    size = pl.when(is_counted).then("tokens").otherwise("samples")
+    work = rate * pl.col("step_seconds") / size
     sound = records.with_columns(work=work).filter(work.is_finite(), work > 0, ~coarse)
     before = {name: pl.col(name).shift(1) for name in ("work", "tera_flops", "step_seconds")}
     ratio = pl.col("work") / before["work"]
