@@ -10,8 +10,9 @@ from typing import Final
 
 import polars as pl
 
-from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
+from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.plain_lines import account, plain_lines
 
 _HEADER: Final = r"^step,[A-Za-z]\w*$"
 
@@ -47,20 +48,14 @@ def read_deepspeed_monitor(path: Path, source: str, _options: ReadOptions) -> Re
     Raises:
         OSError: The file cannot be read.
     """
-    text = path.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff")
     lines = (
-        pl.DataFrame({"text": text.replace("\0", "").split("\n")}, schema={"text": pl.String})
-        .with_row_index("position", offset=1)
-        .filter(pl.col("text").str.strip_chars() != "")
-        .with_columns(pl.col("text").str.strip_chars(), source=pl.lit(source))
+        plain_lines(path.read_bytes())
+        .with_columns(pl.col("text").str.strip_chars(), reason=pl.lit("no row of a metric"))
         .with_columns(is_header=pl.col("text").str.contains(_HEADER))
         .with_columns(is_row=pl.col("text").str.contains(_ROW) & ~pl.col("is_header"))
     )
     known = lines.filter(pl.col("is_header") | pl.col("is_row"))
-    rejects = lines.join(known, on="position", how="anti").with_columns(
-        pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS), reason=pl.lit("no row of a metric")
-    )
-    return count_lines(reading_of(steps=_steps_of(known), rejects=rejects), known.height)
+    return account(lines, known["position"], source, steps=_steps_of(known))
 
 
 def _steps_of(lines: pl.DataFrame) -> pl.DataFrame:

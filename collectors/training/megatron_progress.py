@@ -11,8 +11,9 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import LABEL
-from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
+from collectors.readings import Reading
 from collectors.sniffing import Head, ReadOptions
+from collectors.texts.plain_lines import account, plain_lines
 from collectors.texts.stamps import iso_time
 
 _LINE: Final = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\tJob ID: [^\t]*\t# GPUs: \d+\t"
@@ -54,20 +55,9 @@ def read_megatron_progress(path: Path, source: str, options: ReadOptions) -> Rea
     Raises:
         OSError: The file cannot be read.
     """
-    text = path.read_bytes().decode("utf-8", errors="replace").removeprefix("\ufeff")
-    lines = (
-        pl.DataFrame({"text": text.replace("\0", "").split("\n")}, schema={"text": pl.String})
-        .with_row_index("position", offset=1)
-        .with_columns(pl.col("text").str.strip_chars_end("\r"))
-        .filter(pl.col("text").str.strip_chars() != "")
-        .with_columns(fits=pl.col("text").str.contains(_LINE), source=pl.lit(source))
-    )
-    events = _events_of(lines.filter("fits"), options.time_zone)
-    rejects = lines.filter(~pl.col("fits")).with_columns(
-        pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS), reason=pl.lit("no line of progress")
-    )
-    reading = reading_of(events=events, jobs=_jobs_of(events), rejects=rejects)
-    return count_lines(reading, events.height)
+    lines = plain_lines(path.read_bytes()).with_columns(reason=pl.lit("no line of progress"))
+    events = _events_of(lines.filter(pl.col("text").str.contains(_LINE)), options.time_zone)
+    return account(lines, events["position"], source, events=events, jobs=_jobs_of(events))
 
 
 def _events_of(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -94,6 +84,4 @@ def _label(field: pl.Expr) -> pl.Expr:
 
 def _jobs_of(events: pl.DataFrame) -> pl.DataFrame:
     starts = events.filter(pl.col("kind") == "run_start")
-    return starts.select(
-        "world", "source", start="time", attempt=pl.int_range(pl.len(), dtype=pl.Int32)
-    )
+    return starts.select("world", start="time", attempt=pl.int_range(pl.len(), dtype=pl.Int32))
