@@ -157,9 +157,7 @@ def _exit_times(events: pl.LazyFrame) -> pl.LazyFrame:
 
 def _killed_host() -> pl.Expr:
     """Return the host; of a memory kill that names none, that of the only process killed."""
-    killed = pl.col("host").filter(
-        pl.col("kind") == "process_exit", pl.col("code").is_in(["-9", "137"])
-    )
+    killed = pl.col("host").filter(pl.col("kind") == "process_exit", pl.col("code").is_in(_KILLS))
     only = pl.when(killed.n_unique() == 1).then(killed.min()).over(_ATTEMPT)
     return pl.when(pl.col("kind") == "oom_kill").then(pl.coalesce("host", only)).otherwise("host")
 

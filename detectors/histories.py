@@ -9,10 +9,8 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import EVENTS, JOBS, STEPS, require
+from collectors.training.rounds import ROUND_FLAG
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
-
-_ROUND: Final = "rendezvous"
-"""Flag of rows of `JOBS` that are rounds of an elastic launcher: no attempts of a scheduler."""
 
 _OURS: Final = "ended"
 """State of what no scheduler tells: a cycle of nvidia-resiliency-ext, a start and an end in a log.
@@ -39,7 +37,7 @@ def find_hidden_attempts(
         SchemaError: A frame lacks a column.
     """
     told = jobs.pipe(require, JOBS).drop_nulls("run")
-    is_round = pl.col("flags").list.contains(_ROUND).fill_null(value=False)
+    is_round = pl.col("flags").list.contains(ROUND_FLAG).fill_null(value=False)
     rounds = told.filter(is_round).group_by("run").agg(rounds=pl.col("attempt").n_unique())
     is_account = (pl.col("state") != _OURS) & pl.col("start").is_not_null()
     counted = (
