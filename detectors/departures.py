@@ -18,7 +18,10 @@ RUNNING: Final = "RUNNING"
 
 _LEFT: Final = ("ABORT", "FINALIZE", "NOCOMM", "INIT")
 
-_LOCAL: Final = r"(?i)\bcuda\b"
+_ABSENT: Final = "INIT"
+"""A rank in this state has not left: it has not come."""
+
+_LOCAL: Final = r"(?i)cuda"
 
 _GROUP: Final = ("run", "source", "group")
 
@@ -60,10 +63,10 @@ def _verdicts(rows: Sequence[dict[str, Any]], *, kind: Kind, cause: str) -> list
             subject=Subject(run=row["run"], host=row["host"], rank=row["rank"], group=row["group"]),
             onset=row["time"],
             detected=row["time"],
-            cause=cause,
+            cause="init" if row["code"] == _ABSENT else cause,
             confidence="medium",
             evidence=(quoted(row),),
-            action="read this rank's log from before it left; the others wait for it",
+            action="read this rank's log; the others wait for it",
             needed="the log of this rank",
         )
         for row in rows

@@ -24,6 +24,7 @@ from detectors.quotes import quoted
 from detectors.rank_places import Places
 from detectors.silences import Progress
 from detectors.verdicts import Confidence, Evidence, Subject, Verdict
+from detectors.wait_cycles import cycle_verdict
 
 MAX_VICTIMS: Final = 16
 
@@ -84,7 +85,8 @@ class HangCase:
             culprits = [self._dated(one, span, placed) for one in self._culprits()]
             yield from merged_hosts(culprits, self.run, placed)
             if not culprits:
-                yield self._dated(self._undecided(), span, placed)
+                ring = cycle_verdict(self.run, self.standing)
+                yield self._dated(ring or self._undecided(), span, placed)
 
     def _culprits(self) -> list[Verdict]:
         """Return the verdicts on those known to be late, else on the unheard, else on leads."""
@@ -143,7 +145,8 @@ class HangCase:
         group = self._group(row)
         unheard = group.filter(pl.col("place").is_in(["absent", "unknown"]), ~pl.col("lags"))
         silent = self.accused.filter(pl.col("group") == row["group"], pl.col("place") == "absent")
-        return unheard.is_empty() and (row["place"] != "absent" or silent.height == 1)
+        sure = row["place"] != "absent" or (silent.height == 1 and bool(row["listed"]))
+        return unheard.is_empty() and sure
 
     def _held(self, rank: int) -> Verdict:
         """Return the verdict on a rank that a lead alone names."""

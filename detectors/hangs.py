@@ -26,6 +26,7 @@ from detectors.open_spans import find_open_spans
 from detectors.rank_places import Places
 from detectors.silences import Progress, find_silences, run_progress
 from detectors.standings import INIT, member_states, ranked
+from detectors.unheard import missing_members, unread_dumps
 from detectors.verdicts import Verdict, verdict_frame
 from detectors.waits import first_waits, lone_callers, memberships, places, suspects
 
@@ -128,7 +129,9 @@ def _cases(
     complaints = complaining_members(events, counted)
     members = pl.concat([counted, complaints]).collect().lazy()
     world = _ranks(ranks, complaints).collect().lazy()
-    standing = places(members, _belonging(rows, complaints, world)).collect()
+    belonging = _belonging(rows, complaints, world)
+    told = belonging.join(unread_dumps(events), on=["run", "rank"], how="left", nulls_equal=True)
+    standing = places(members, told).collect()
     waits = first_waits(members, rows).collect().lazy()
     parts = {
         "standing": standing,
@@ -157,7 +160,10 @@ def _belonging(rows: pl.LazyFrame, complaints: pl.LazyFrame, world: pl.LazyFrame
     whole = everybody.with_columns(
         scope=pl.lit(None, dtype=pl.String), group=pl.lit(EVERYBODY), listed=pl.lit(value=True)
     )
-    return pl.concat([memberships(rows, world), whole], how="diagonal")
+    lacking = missing_members(rows, world).with_columns(listed=pl.lit(value=False))
+    told = pl.concat([memberships(rows, world), lacking, whole], how="diagonal")
+    member = ["run", "scope", "group", "rank"]
+    return told.unique(member, keep="first", maintain_order=True)
 
 
 def _of(frame: pl.DataFrame, run: str | None, scope: str | None) -> pl.DataFrame:

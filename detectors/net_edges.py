@@ -31,7 +31,7 @@ EDGES: Final = schema_of(
         "message": pl.String,
     }
 )
-"""One row a reporting host, peer and status: the first such error of a process. `named` tells that
+"""One row a reporting host, peer and status: the first errors of a process. `named` tells that
 the peer is a known host, else it is an address; null `peer` is not said. `nic` is the reporter's.
 """
 
@@ -64,9 +64,14 @@ def net_edges(events: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _first_errors(errors: pl.LazyFrame) -> pl.LazyFrame:
-    """Return of each process its first error that is no flush; all where none is known."""
+    """Return of each process its first errors that are no flush; all where none is known.
+
+    What it tells within a second of the first is as early: stamps are no finer.
+    """
     process = ["run", "source", "host", "pid"]
     told = errors.with_columns(pid=label_value("pid"), flushed=pl.col("code") == FLUSHED)
     first = pl.col("position").filter(~pl.col("flushed")).min().over(process)
-    later = ~pl.col("flushed") & (pl.col("position") > first)
+    begun = pl.col("time").filter(~pl.col("flushed")).min().over(process)
+    at_once = (pl.col("time") - begun <= pl.duration(seconds=1)).fill_null(value=False)
+    later = ~pl.col("flushed") & (pl.col("position") > first) & ~at_once
     return told.filter(pl.col("pid").is_null() | ~later.fill_null(value=False))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from detectors.addresses import known_addresses, with_hosts
 from detectors.net_rails import cross_rails, crossing
 from detectors.net_uses import (
     QUOTE,
@@ -227,25 +228,43 @@ def _sharing(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+_BETWEEN: Final = ("Mismatched NCCL version", "wrong_type")
+"""Errors of two ends: who says so need not be the odd one."""
+
+_OWN: Final = ("Duplicate GPU detected", "shared memory")
+"""Errors that are of the host that tells them, whatever others do."""
+
+_RELEASES: Final = "the line `NCCL version` of every host"
+
+
 def _told_errors(events: pl.DataFrame) -> list[Verdict]:
     """Return what NCCL itself calls wrong in the set-up, one verdict an error."""
     kind, code = pl.col("kind"), pl.col("code")
     build = (kind == "comm_error") & (code == "wrong_type")
+    errors = events.lazy().filter(((kind == "config_error") & (code != "rails")) | build)
     told = (
-        events.filter(((kind == "config_error") & (code != "rails")) | build)
+        with_hosts(errors, "peer", known_addresses(events.lazy()))
+        .collect()
         .sort("code", "time", "host", "source", "position", nulls_last=True)
         .with_columns(hosts=pl.col("host").n_unique().over("code"))
         .unique("code", keep="first", maintain_order=True)
     )
-    return [
-        _drift(
-            Subject(host=row["host"] if row["hosts"] == 1 else None),
-            _CAUSES.get(row["code"], "set_up"),
-            (row, None),
-            confidence="medium",
-        )
-        for row in told.to_dicts()
-    ]
+    return [_told_error(row) for row in told.to_dicts()]
+
+
+def _told_error(row: dict[str, Any]) -> Verdict:
+    """Return the verdict on an error of the set-up: on its host where it is of this host alone."""
+    between = row["code"] in _BETWEEN
+    named = row["host"] if row["hosts"] == 1 and not between else None
+    peer = f"rank {row['peer']}" if row["kind"] == "config_error" else row["peer"]
+    ends = tuple(end for end in (row["host"], row["peer"] and peer) if end) if between else ()
+    found = _drift(
+        Subject(host=named),
+        _CAUSES.get(row["code"], "set_up"),
+        (row, None),
+        confidence="high" if named and row["code"] in _OWN else "medium",
+    )
+    return replace(found, alternatives=ends, needed=_RELEASES if between else None)
 
 
 _CAUSES: Final = {

@@ -3,6 +3,7 @@
 Source: methods of the NCCL and PyTorch reference, sections 4.1 and 12.4.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 import polars as pl
@@ -19,6 +20,13 @@ REMOTE_STATUSES: Final = ("9", "10", "11")
 
 _NOT_READY: Final = "13"
 """The peer lives and posts no buffers."""
+
+_SETUP_ACTION: Final = "check GID index, routing, MTU and flow control of all hosts; blame none"
+
+MIN_HOSTS_ALL: Final = 3
+"""Hosts from which it tells something that all of their pairs fail."""
+
+_STALLED_ACTION: Final = "take stack traces of this host's processes: they post no buffers"
 
 _PAIR_ACTION: Final = "test the pair in both directions, then each end against a third host"
 
@@ -81,6 +89,9 @@ def edge_verdicts(edges: pl.DataFrame, min_edge_share: float) -> list[Verdict]:
     center = _center(ends, min_edge_share)
     if center is not None:
         return [_unreached(center, rows)]
+    names = {name for pair in ends for name in pair}
+    if len(names) >= MIN_HOSTS_ALL and 2 * len(links) == len(names) * (len(names) - 1):
+        return [_every_pair(rows)]
     nics = {row["nic"] for row in rows}
     if len(links) > 1 and len(nics) == 1 and None not in nics:
         return [_shared(rows, Subject(group=f"rail {nics.pop()}"), "group", "rail")]
@@ -125,6 +136,14 @@ def _unreached(host: str, rows: list[dict[str, Any]]) -> Verdict:
     )
 
 
+def _every_pair(rows: list[dict[str, Any]]) -> Verdict:
+    """Return the verdict where no pair of hosts works: it is how all are set up, or the fabric."""
+    found = _shared(rows, Subject(), "job", "every_pair")
+    return replace(
+        found, kind="config_drift", alternatives=("switch", "subnet manager"), action=_SETUP_ACTION
+    )
+
+
 def _shared(rows: list[dict[str, Any]], subject: Subject, level: Level, cause: str) -> Verdict:
     """Return the verdict on what failing pairs without a common end share."""
     hosts = sorted({end for row in rows for end in (row["host"], row["peer"])})
@@ -146,17 +165,20 @@ def _shared(rows: list[dict[str, Any]], subject: Subject, level: Level, cause: s
 
 
 def _pair(row: dict[str, Any]) -> Verdict:
+    """Return the verdict on one pair: a receiver that answers and is not ready is the side."""
+    stalled = row["status"] == _NOT_READY and row["named"]
     return Verdict(
         kind="link_fault",
-        level="link",
-        subject=Subject(link=_link(row)),
+        level="host" if stalled else "link",
+        subject=Subject(host=row["peer"]) if stalled else Subject(link=_link(row)),
         onset=row["time"],
         detected=row["time"],
         cause="receiver_not_ready" if row["status"] == _NOT_READY else "unreachable",
         confidence="low",
         evidence=(quoted(row),),
-        alternatives=(row["host"], row["peer"]),
-        action=_PAIR_ACTION,
+        victims=(row["host"],) if stalled else (),
+        alternatives=(row["host"],) if stalled else (row["host"], row["peer"]),
+        action=_STALLED_ACTION if stalled else _PAIR_ACTION,
         needed="errors of other pairs, the kernel logs of both ends",
     )
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from collectors.frames import EVENTS, require
 from detectors.belonging import placed_events
-from detectors.faults import is_hard_fault
+from detectors.faults import HARD_KINDS, is_hard_fault
 from detectors.net_edges import FLUSHED, net_edges
 from detectors.net_lost_peers import find_lost_peers
 from detectors.net_settings import find_odd_settings
@@ -92,14 +92,15 @@ def _judged(events: pl.DataFrame, params: NetworkFaultParams) -> list[Verdict]:
         ~pl.col("host").is_in(ruled_out),
         ~pl.col("peer").is_in(ruled_out).fill_null(value=False),
     )
+    died = _died_somewhere(events)
     found = [
         *_port_verdicts(ports, first, params),
         *recoveries,
         *local_verdicts(open_edges),
-        *edge_verdicts(open_edges, params.min_edge_share),
+        *([] if died else edge_verdicts(open_edges, params.min_edge_share)),
         *size_mismatches(events),
     ]
-    if not found and not ruled_out:
+    if not found and not ruled_out and not died:
         found = flush_verdict(edges)
     told = [*find_odd_settings(events), *find_visitors(events), *find_late_starts(events)]
     return [*found, *find_lost_peers(events), *told]
@@ -108,6 +109,18 @@ def _judged(events: pl.DataFrame, params: NetworkFaultParams) -> list[Verdict]:
 def _crashed(events: pl.DataFrame) -> set[str]:
     """Return the hosts on which a process died of its own: to reach them in vain is a cascade."""
     return set(events.filter(is_hard_fault()).drop_nulls("host")["host"].to_list())
+
+
+def _died_somewhere(events: pl.DataFrame) -> bool:
+    """Return whether a process died of its own on a host that nobody names.
+
+    Its peers' requests stay unanswered: which edges those are cannot be told.
+    """
+    died = events.filter(pl.col("kind").is_in(HARD_KINDS), pl.col("host").is_null())
+    errors = events.filter(pl.col("kind") == "net_error")["time"].drop_nulls()
+    if died.is_empty() or died["time"].null_count() or errors.is_empty():
+        return not died.is_empty()
+    return bool((died["time"] <= errors.min()).any())
 
 
 def _recovered(events: pl.DataFrame) -> set[str]:

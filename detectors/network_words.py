@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from detectors.addresses import known_addresses, with_hosts
 from detectors.net_edges import FLUSHED
 from detectors.quotes import quoted
 from detectors.verdicts import Level, Subject, Verdict
@@ -100,12 +101,10 @@ def given_up(events: pl.DataFrame) -> list[Verdict]:
 
 def size_mismatches(events: pl.DataFrame) -> list[Verdict]:
     """Return the verdict on two ends that disagree on sizes or ranks: the calls differ."""
-    rows = (
-        events.filter(pl.col("kind") == "mismatch")
-        .sort("time", "source", "position", nulls_last=True)
-        .head(MAX_QUOTED)
-        .to_dicts()
-    )
+    told = events.lazy().filter(pl.col("kind") == "mismatch")
+    placed = with_hosts(told, "peer", known_addresses(events.lazy())).collect()
+    ordered = placed.sort("time", "source", "position", nulls_last=True)
+    rows = ordered.head(MAX_QUOTED).to_dicts()
     ends = sorted({end for row in rows for end in (row["host"], row["peer"]) if end})
     return [
         Verdict(

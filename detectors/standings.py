@@ -82,10 +82,15 @@ def ranked(collectives: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _scoped(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows with `scope`; ranks of a group that nobody names are its own count."""
+    """Return the rows with `scope`; ranks of a group that nobody names are its own count.
+
+    A group that is called something else than the default one counts for itself, however large.
+    """
+    named = pl.col("group_name").drop_nulls().first().over(_GROUP)
+    part = ~named.str.contains("default").fill_null(value=True)
     largest = pl.col("size") == pl.col("size").max().over("run")
     rivals = pl.col("group").filter(largest).n_unique().over("run")
-    is_world = (pl.col("group") == DEFAULT_GROUP) | (largest & (rivals == 1))
+    is_world = (pl.col("group") == DEFAULT_GROUP) | (largest & (rivals == 1) & ~part)
     local = pl.col("nameless") & ~is_world.fill_null(value=False)
     return rows.with_columns(
         scope=pl.when(local).then(pl.col("group")),

@@ -63,7 +63,8 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
 
     Args:
         members: `MEMBERS`.
-        belonging: What `memberships` returns.
+        belonging: What `memberships` returns, with `unread`: null but where a rank spoke and what
+            it said could not be read.
 
     Returns:
         The members of each group in which somebody waits, pairs apart, with `sequence`, the first
@@ -74,7 +75,9 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
     first = pl.col("blocked").min().over(_GROUP)
     last = pl.max_horizontal("enqueued", "completed")
     place = (
-        pl.when(pl.col("pairs").is_null())
+        pl.when(pl.col("pairs").is_null() & pl.col("unread").is_not_null())
+        .then(pl.lit("unknown"))
+        .when(pl.col("pairs").is_null())
         .then(pl.lit("absent"))
         .when(last < pl.col("sequence"))
         .then(pl.lit("behind"))

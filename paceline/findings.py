@@ -56,6 +56,7 @@ from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
 from detectors.throughput_changes import find_throughput_changes
+from detectors.told_timeouts import with_timeouts
 from detectors.travelled_errors import TravelledParams, find_travelled_errors
 from detectors.unready_hosts import UnreadyParams, find_unready_hosts
 from detectors.verdicts import Verdict, verdicts_of
@@ -134,7 +135,12 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
     ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
-    ("crashes", lambda v, p: find_crashes(v.events, v.steps, v.roles, p.crashes)),
+    (
+        "crashes",
+        lambda v, p: find_crashes(
+            with_timeouts(v.events, v.collectives), v.steps, v.roles, p.crashes
+        ),
+    ),
     ("network faults", lambda v, p: find_network_faults(v.events, v.roles, p.network)),
     (
         "hangs",

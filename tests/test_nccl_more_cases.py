@@ -299,6 +299,75 @@ RETRY = (
             [("link_fault", "nic", "host=hx8-003 device=mlx5_0", "link_down", "high")],
             id="a stamp in the user's own format is passed over",
         ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + "".join(
+                    warn(
+                        f"hx8-{one:03}",
+                        f"NET/IB: Got completion from peer 10.77.3.{other}<48122> {RETRY}",
+                    )
+                    for one in (1, 2, 3, 4)
+                    for other in (1, 2, 3, 4)
+                    if one != other
+                )
+            },
+            [("config_drift", "job", "", "every_pair", "low")],
+            id="no pair of hosts works: all are set up so, whoever comes first",
+        ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + warn(
+                    "hx8-003",
+                    "NET/IB: Got completion from peer 10.77.3.9<4> with status=13 opcode=0 "
+                    "len=0 vendor err 130 (Send) hca mlx5_2",
+                )
+            },
+            [("link_fault", "host", "host=hx8-009", "receiver_not_ready", "low")],
+            id="one alone says that the other end lives and posts no buffers",
+        ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + "[rank8]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+                + "".join(
+                    warn(host, f"NET/IB: Got completion from peer 10.77.3.2<48122> {RETRY}")
+                    for host in ("hx8-001", "hx8-003")
+                )
+            },
+            [("crash", "rank", "rank=8", "cuda_error", "high")],
+            id="nobody answers for a process that died, wherever it ran",
+        ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + warn("hx8-003", "socketFinalizeAccept from 10.77.3.9<41000>: wrong type 4 != 3")
+            },
+            [("config_drift", "job", "", "nccl_version", "medium")],
+            id="another build at one of two ends: who says so need not be the odd one",
+        ),
+        pytest.param(
+            {
+                "job.log": warn(
+                    "hx8-003",
+                    "Mismatched NCCL version detected : rank 0 version 21805 rank 3 version 22105",
+                )
+            },
+            [("config_drift", "job", "", "nccl_version", "medium")],
+            id="two releases, told by one end",
+        ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + warn(
+                    "hx8-003",
+                    "Error while creating shared memory segment /dev/shm/nccl-a (size 9637888)",
+                )
+            },
+            [("config_drift", "host", "host=hx8-003", "shared_memory", "high")],
+            id="shared memory that a host has too little of",
+        ),
     ],
 )
 def test_networks(
@@ -429,6 +498,45 @@ def test_networks(
             [("hang", "job", "", None, "low")],
             id="a trace that is dropped with all in step accuses nobody",
         ),
+        pytest.param(
+            f"[rank0]:[{C10}] [PG ID 2 PG GUID 9(tp) Rank 0] \n"
+            "\t - [0] Timeout at collective: ALLREDUCE, #311\n"
+            "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync "
+            "are:\n"
+            "\t   - [0, 1, 2] joined but didn't finish collective #311 (count from 1)\n"
+            "\t     [3] finished collective #310, but didn't join collective #311 (count from 1)\n",
+            [("hang", "group", "group=9", None, "high")],
+            id="a report's ranks count inside its group, however alone it is",
+        ),
+        pytest.param(
+            waiting(range(16), 70, REDUCE)
+            + "[0]:\n  time      : 2025-03-11_04:00:20\n  host      : hx8-002\n"
+            "  rank      : 11 (local_rank: 3)\n  exitcode  : -6 (pid: 4415)\n"
+            "  error_file: <N/A>\n  traceback : Signal 6 (SIGABRT) received by PID 4415\n",
+            [("hang", "job", "", None, "low")],
+            id="a watchdog's own abort is a victim's",
+        ),
+        pytest.param(
+            "╭"
+            + "─" * 102
+            + "╮\n"
+            + "".join(
+                f"│ {line[at : at + 100]:100} │\n"
+                for line in waiting([0, 1, 3], 70, REDUCE).splitlines()
+                for at in range(0, len(line), 100)
+            ),
+            [("hang", "rank", "rank=2", None, "high")],
+            id="a box that cuts its lines inside words",
+        ),
+        pytest.param(
+            "".join(
+                json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2025-03-11T04:00:11Z"})
+                + "\n"
+                for line in waiting([0, 1, 3], 70, REDUCE).splitlines()
+            ),
+            [("hang", "rank", "rank=2", None, "high")],
+            id="docker's lines with blanks in them",
+        ),
     ],
 )
 def test_hangs(
@@ -524,6 +632,34 @@ ALL = "nccl:all_reduce"
             [("hang", "rank", "rank=3", None, "high")],
             id="a chain through two groups ends at the rank that waits in none",
         ),
+        pytest.param(
+            [
+                dump({"1": (5, 4)}, ("1", 5, ALL)),
+                dump({"1": (4, 4), "4": (8, 7)}, ("1", 4, ALL), ("4", 8, ALL)),
+                dump({"2": (4, 4), "3": (8, 7)}, ("2", 4, ALL), ("3", 8, ALL)),
+                dump({"2": (5, 4), "4": (7, 7)}, ("4", 7, ALL), ("2", 5, ALL)),
+            ],
+            [("hang", "job", "", None, "low")],
+            id="a ring of waits with a member of which nothing is known accuses nobody",
+        ),
+        pytest.param(
+            [
+                dump({"1": (5, 4), "3": (7, 7)}, ("3", 7, ALL), ("1", 5, ALL)),
+                dump({"1": (4, 4), "4": (8, 7)}, ("1", 4, ALL), ("4", 8, ALL)),
+                dump({"2": (4, 4), "3": (8, 7)}, ("2", 4, ALL), ("3", 8, ALL)),
+                dump({"2": (5, 4), "4": (7, 7)}, ("4", 7, ALL), ("2", 5, ALL)),
+            ],
+            [("mismatch", "job", "", "order", "medium")],
+            id="groups that wait for each other in a ring call in another order",
+        ),
+        pytest.param(
+            [
+                dump({"0": (12, 11)}, ("0", 12, ALL))[: -40 if rank == 2 else None]
+                for rank in range(4)
+            ],
+            [("hang", "job", "", None, "low")],
+            id="a dump that is torn is no silence",
+        ),
     ],
 )
 def test_dumps(
@@ -537,7 +673,6 @@ def test_dumps(
 TENSOR = "TENSOR_MODEL_PARALLEL_GROUP"
 
 
-@pytest.mark.xfail(strict=True, reason="waits for the hang reasoning: members that sizes tell")
 def test_a_member_that_only_the_sizes_tell(tmp_path: Path) -> None:
     """Output and input tell how large a group is, and one rank of all was never heard."""
     text = "".join(
@@ -551,7 +686,6 @@ def test_a_member_that_only_the_sizes_tell(tmp_path: Path) -> None:
     assert verdicts(tmp_path, {"train.log": text}) == [("hang", "rank", "rank=5", None, "medium")]
 
 
-@pytest.mark.xfail(strict=True, reason="waits for the hang reasoning: a gap in a group's ranks")
 def test_a_gap_in_the_ranks_of_a_group(tmp_path: Path) -> None:
     """Ranks 0, 2 and 3 of a group, all with the same global number, miss rank 1."""
     text = "".join(

@@ -112,7 +112,7 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
         ),
         pytest.param(
             [error("a1", "c1", 13), *alive("c1")],
-            [("link_fault", "link", "link=a1 - c1", "receiver_not_ready", "low")],
+            [("link_fault", "host", "host=c1", "receiver_not_ready", "low")],
             id="a single pair with a stalled receiver",
         ),
         pytest.param(
@@ -348,7 +348,7 @@ SHARED = [
         ),
         pytest.param(
             said("config_error", ("a1", "Duplicate GPU detected")),
-            [("host", "host=a1", "duplicate_gpu", "medium")],
+            [("host", "host=a1", "duplicate_gpu", "high")],
             id="what NCCL itself calls wrong on one host",
         ),
         pytest.param(

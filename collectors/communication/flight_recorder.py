@@ -7,6 +7,7 @@ names those that its own entries do not.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -67,7 +68,8 @@ def read_flight_recorder(path: Path, source: str, _options: ReadOptions) -> Read
         rank is in; both are for `collectors.communication.flight_groups`. One event of kind
         `flight_dump` tells the version as its code, the newest entry's time, and how many entries
         there are: a rank that hangs often has none. A dump that asks for more than plain data, or
-        that is none, is one reject that says why.
+        that is torn, is one reject that says why, and such an event with the code `unread`; a file
+        that is no dump is a reject.
 
     Raises:
         OSError: The file cannot be read.
@@ -82,7 +84,7 @@ def read_dump(
     try:
         dump = dump_of(_plain(data, budget))
     except (UnsafePickleError, BrokenPickleError) as error:
-        return reject_file(source, str(error))
+        return replace(reject_file(source, str(error)), events=_unread(rank, source))
     if dump is None:
         return reject_file(source, "no flight recorder dump")
     rows = _collectives(dump, rank, source)
@@ -103,6 +105,12 @@ def _event(dump: Dump, rows: pl.DataFrame) -> pl.DataFrame:
         count=pl.lit(1),
         attributes=event_labels({"entries": entries, "timeout_seconds": timeout}),
     )
+
+
+def _unread(rank: int | None, source: str) -> pl.DataFrame:
+    """Return the event that a rank's dump is there and cannot be read: it was not silent."""
+    told = {"kind": "flight_dump", "code": "unread", "severity": "warning", "count": 1}
+    return reading_of(events=pl.DataFrame([{**told, "rank": rank, "source": source}])).events
 
 
 def _plain(data: bytes, budget: PickleBudget) -> object:

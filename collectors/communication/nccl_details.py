@@ -74,7 +74,7 @@ DETAILS: Final[Mapping[str, tuple[str, ...]]] = {
     "nic_fault": (_PORT,),
     "nic_note": (_PORT, r"speed change detected: (?P<from>\S+) -> (?P<to>\S+)"),
     "mismatch": (
-        r"local size (?P<local_bytes>\d+) remote size (?P<remote_bytes>\d+)",
+        r"local size (?P<local_bytes>\d+) remote (?:size )?(?P<remote_bytes>\d+)",
         r"(?:received|receiving) (?P<remote_bytes>\d+) bytes instead of (?P<local_bytes>\d+)",
     ),
     "comm_error": (

@@ -11,6 +11,7 @@ import polars as pl
 
 from collectors.frames import TIME, conform, schema_of
 from collectors.identity import canonical_host
+from collectors.texts.boxes import unboxed
 from collectors.texts.partials import join_partials
 from collectors.texts.prefixes import peel_prefixes
 
@@ -103,7 +104,7 @@ def open_lines(lines: pl.DataFrame, time_zone: str, bare: pl.Series | None = Non
 
 def _opened(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
     """Return the logical lines in raw ones that may have prefixes, of so many lines of a text."""
-    peeled = peel_prefixes(join_partials(_pieces(lines)), time_zone, count)
+    peeled = peel_prefixes(unboxed(join_partials(_pieces(lines))), time_zone, count)
     return (
         _unboxed(_inherited(peeled))
         .with_columns(pl.col("text").str.strip_chars_end(), *_hosts(peeled))

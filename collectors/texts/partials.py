@@ -13,7 +13,7 @@ _CRI: Final = (
     r" (?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S*)?(?: (?P<body>.*))?$"
 )
 
-_DOCKER: Final = r'^\{"log":".*"stream":"(?:stdout|stderr)".*\}$'
+_DOCKER: Final = r'^\{"log": ?".*"stream": ?"(?:stdout|stderr)".*\}$'
 
 
 _OPEN_END: Final = r"^\S+ (?:stdout|stderr) P(?::\S*)? "
