@@ -14,6 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.readings import Reading
+from paceline.node_folders import node_folders
 from paceline.telling import join_jobs, tell_runs
 
 _NAMED_FRAMES: Final = (
@@ -79,6 +80,7 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
     """Return the name for the unnamed rows of each source."""
     places = {name: (one.root, one.folder, one.stem) for name, one in origins.items()}
     telling = tell_runs(reading, places)
+    nodes = node_folders(reading, {name: one.folder for name, one in origins.items()})
     whole = {one for one in _whole_jobs(reading) if not _is_part(origins[one])}
     per_folder: dict[str, int] = {}
     for source in whole:
@@ -86,28 +88,36 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
         per_folder[folder] = per_folder.get(folder, 0) + 1
     return {
         source: telling.run_of(source, *places[source])
-        or _name(origin, per_folder, alone=source in whole)
+        or _name(origin, per_folder, None if source in whole else nodes)
         for source, origin in origins.items()
     }
 
 
-def _name(origin: Origin, per_folder: Mapping[str, int], *, alone: bool) -> str:
+def _name(origin: Origin, per_folder: Mapping[str, int], nodes: frozenset[str] | None) -> str:
+    """Return the name that a source has by where it lies.
+
+    Args:
+        origin: Where it lies.
+        per_folder: How many sources of a folder each speak for a whole job.
+        nodes: Folders that are part of the run above them; null: it speaks for a whole job.
+    """
     own = re.sub(_RANK_WORDS, "", origin.stem)
     if _is_part(origin):
         return _folder_of_run(origin, _STORE_FOLDERS) or own
-    if alone and (per_folder[origin.folder] > 1 or origin.folder == "."):
+    if nodes is None and (per_folder[origin.folder] > 1 or origin.folder == "."):
         return own or origin.stem
-    return _folder_of_run(origin, _LAUNCH_FOLDERS) or own or origin.stem
+    return _folder_of_run(origin, _LAUNCH_FOLDERS, nodes or frozenset()) or own or origin.stem
 
 
 def _is_part(origin: Origin) -> bool:
     return re.search(_PARTS, origin.stem) is not None
 
 
-def _folder_of_run(origin: Origin, others: str) -> str:
-    """Return the name of the nearest folder that is none of the others."""
-    names = PurePosixPath(origin.folder).parts
-    return next((one for one in reversed(names) if not re.search(others, one)), "")
+def _folder_of_run(origin: Origin, others: str, nodes: frozenset[str] = frozenset()) -> str:
+    """Return the name of the nearest folder that is none of the others, nor a node's."""
+    folder = PurePosixPath(origin.folder)
+    above = [one for one in (folder, *folder.parents) if str(one) not in nodes]
+    return next((one.name for one in above if one.name and not re.search(others, one.name)), "")
 
 
 def _whole_jobs(reading: Reading) -> set[str]:

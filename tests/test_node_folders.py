@@ -1,0 +1,58 @@
+"""A folder of one node's files is no run."""
+
+import polars as pl
+import pytest
+
+from collectors.readings import Reading, reading_of
+from paceline.node_folders import node_folders
+
+
+def told(*rows: tuple[str, str | None, int | None]) -> Reading:
+    """Dumps, or other events, by source, host and rank."""
+    names = ("source", "host", "rank")
+    frame = pl.DataFrame(
+        [dict(zip(names, row, strict=True)) for row in rows], schema_overrides={"rank": pl.Int32}
+    )
+    return reading_of(
+        events=frame.with_columns(
+            pl.col("host").cast(pl.String),
+            kind=pl.when(pl.col("rank").is_null())
+            .then(pl.lit("note"))
+            .otherwise(pl.lit("flight_dump")),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("reading", "folders", "expected"),
+    [
+        pytest.param(
+            told(("a", "hx8-001", None)),
+            {"a": "case/HX8-001", "b": "case/hx8-002", "c": "case/run-7"},
+            {"case/HX8-001", "case/hx8-002"},
+            id="called as a host, or numbered as one",
+        ),
+        pytest.param(
+            told(("a", "hx8-001", None)), {"a": "hx8-001"}, set(), id="nothing lies above it"
+        ),
+        pytest.param(
+            told(("a", None, 0), ("b", None, 1), ("c", None, 2)),
+            {"a": "case/x", "b": "case/x", "c": "case/y"},
+            {"case/x", "case/y"},
+            id="dumps of other ranks side by side",
+        ),
+        pytest.param(
+            told(("a", None, 0), ("b", None, 0)),
+            {"a": "case/x", "b": "case/y"},
+            set(),
+            id="dumps of the same rank are of two runs",
+        ),
+        pytest.param(
+            told(("a", None, 0)), {"a": "case/x"}, set(), id="one folder of dumps is the run's"
+        ),
+        pytest.param(told(("a", None, 0)), {"a": "."}, set(), id="dumps in the root itself"),
+    ],
+)
+def test_node_folders(reading: Reading, folders: dict[str, str], expected: set[str]) -> None:
+    """The folders that are part of the run above them."""
+    assert node_folders(reading, folders) == expected
