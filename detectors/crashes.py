@@ -143,8 +143,20 @@ def _order(
         row for row in heads if first is None or row["time"] is None or row["time"] - first <= skew
     ]
     best = min(row["weight"] for row in tied)
-    leading = [row for row in tied if row["weight"] == best]
+    leading = _own_ends([row for row in tied if row["weight"] == best])
     return leading, [row for row in heads if row not in leading]
+
+
+def _own_ends(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows without kills, where a process had ended by itself no later.
+
+    A launcher kills what is left of a step in which one process failed.
+    """
+    own = [row for row in rows if fault_cause(row) != KILLED]
+    if not own or own[0]["time"] is None:
+        return rows
+    early = [row for row in rows if row["time"] is None or row["time"] < own[0]["time"]]
+    return rows if early else own
 
 
 def _confidence(

@@ -192,6 +192,16 @@ REQUEUED = """\
             [("crash", "host", "n4", "node_failure", "04:00")],
             id="the node that failed is named, not the one that tells",
         ),
+        pytest.param(
+            {
+                "slurm-77.out": STEPS
+                + "2031-02-03T04:01:00 srun: error: n3: tasks 4-7: Segmentation fault\n"
+                + "2031-02-03T04:01:01 srun: error: n1: tasks 0-3: Killed\n"
+                + "2031-02-03T04:01:01 srun: error: n2: tasks 8-11: Killed\n"
+            },
+            [("crash", "host", "n3", "segfault", "04:01")],
+            id="what a launcher kills did not fail",
+        ),
     ],
 )  # fmt: skip -- one case, one glance
 def test_lives(analysed: Analyse, files: dict[str, str], expected: list[tuple[Any, ...]]) -> None:
