@@ -47,7 +47,8 @@ def read_dlrover_events(path: Path, source: str, options: ReadOptions) -> Readin
 
     Returns:
         `STEPS` from the spans `#step`, `EVENTS` of evaluations, checkpoints, starts and ends of
-        training, and of the span that stands open.
+        training, of the span that stands open, and of instants that tell no step: no progress, but
+        signs that the file was still written.
 
     Raises:
         OSError: The file cannot be read.
@@ -56,7 +57,8 @@ def read_dlrover_events(path: Path, source: str, options: ReadOptions) -> Readin
     known = lines.filter(pl.col("text").str.contains(_LINE))
     marks = _marks_of(known, file_rank(path.name), options)
     spans = pair_spans(marks)
-    events = pl.concat([events_of_spans(spans), _lives(marks)], how="diagonal")
+    told = [events_of_spans(spans), _lives(marks), _instants(marks)]
+    events = pl.concat(told, how="diagonal")
     return account(
         lines, known["position"], source, steps=steps_of_spans(spans, marks), events=events
     )
@@ -94,6 +96,18 @@ def _lives(marks: pl.DataFrame) -> pl.DataFrame:
     return marks.filter(is_training, pl.col("mark") != "instant").with_columns(
         kind=pl.when(is_start).then(pl.lit("run_start")).otherwise(pl.lit("run_end")),
         code=pl.when(~is_start).then(pl.lit("done")),
+        severity=pl.lit("info"),
+        count=pl.lit(1),
+        message="text",
+    )
+
+
+def _instants(marks: pl.DataFrame) -> pl.DataFrame:
+    """Return the instants as notes, those that speak of a heartbeat as such."""
+    beats = pl.col("text").str.contains(r"(?i)heart ?beat|keep-?alive|still alive")
+    return marks.filter(pl.col("mark") == "instant", pl.col("step").is_null()).with_columns(
+        kind=pl.when(beats).then(pl.lit("heartbeat")).otherwise(pl.lit("note")),
+        code="span",
         severity=pl.lit("info"),
         count=pl.lit(1),
         message="text",
