@@ -226,6 +226,21 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
             id="a kill after a hang only ended it",
         ),
         pytest.param(
+            [event("process_exit", "-11", 4, 5.0), event("process_exit", "-9", 0, 6.0)],
+            [("crash", "rank", "host=c1 rank=4 gpu=0", "segfault", "medium")],
+            id="a kill right after another's end is clearing away",
+        ),
+        pytest.param(
+            [event("process_exit", "-9", 0, 5.0), event("process_exit", "-11", 4, 6.0)],
+            [("unknown", "job", "", "killed", "low")],
+            id="a kill right before it is not",
+        ),
+        pytest.param(
+            [event("process_exit", "-11", 4, None), event("process_exit", "-9", 0, None)],
+            [("unknown", "job", "", "killed", "low")],
+            id="without clocks nobody knows",
+        ),
+        pytest.param(
             [
                 event("traceback", "ChildFailedError", None, 5.0),
                 event("traceback", "UserWarning", 1, 5.0),
