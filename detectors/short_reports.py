@@ -19,6 +19,8 @@ _GROUP: Final = ("run", "attempt", "pp", "ep")
 
 _SECONDS: Final = ("pace_seconds", "data_seconds")
 
+_MEASURES: Final = ("busy", "fed")
+
 _MIN_CAUSE_SHARE: Final = 0.8
 """A phase is named where it holds so much of the excess; the policy of section 13.4."""
 
@@ -60,9 +62,9 @@ def find_short_reports(
         params: The thresholds.
 
     Returns:
-        `VERDICTS` of kind slow at level rank, where ranks tell how long they work: whole steps and
-        waits tell too little at once. One report gives low confidence, more medium. Partition key:
-        run, attempt, stage.
+        `VERDICTS` of kind slow at level rank, where ranks tell how long they work, or in lockstep
+        how long they wait for their data: whole steps and other waits tell too little at once. One
+        report gives low confidence, more medium. Partition key: run, attempt, stage.
 
     Raises:
         SchemaError: `steps` is not a `STEPS`.
@@ -71,11 +73,17 @@ def find_short_reports(
     few = (
         steps.pipe(require, STEPS)
         .drop_nulls(["rank", "step"])
-        .filter(pl.col("compute_seconds") > 0, reports <= params.max_reports)
+        .filter(_tells_work(), reports <= params.max_reports)
     )
-    rows = rank_paces(few, roles).filter(pl.col("measure") == "busy").collect()
+    rows = rank_paces(few, roles).filter(pl.col("measure").is_in(_MEASURES)).collect()
     parts = rows.partition_by(_GROUP, maintain_order=False)
     return verdict_frame(one for part in parts for one in _judged(part, params))
+
+
+def _tells_work() -> pl.Expr:
+    """Return whether a rank tells its compute, or without it its data."""
+    compute, data = pl.col("compute_seconds"), pl.col("data_seconds")
+    return (compute > 0) | (compute.is_null() & (data >= 0))
 
 
 def _judged(part: pl.DataFrame, params: ShortReportParams) -> Iterator[Verdict]:

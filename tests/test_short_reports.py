@@ -89,6 +89,18 @@ def test_causes(data: float, compute: float, expected: str | None) -> None:
     assert (found.subject.rank, found.cause) == (2, expected)
 
 
+def test_a_starved_rank() -> None:
+    """In lockstep the starved rank has the longest wait for data and the shortest step."""
+    told = {0: (0.01, 4.32), 1: (0.01, 4.32), 2: (2.9, 4.32)}
+    names = ("rank", "data_seconds", "step_seconds")
+    rows = [dict(zip(names, (rank, *one), strict=True)) for rank, one in told.items()]
+    both = [{"run": "r", "attempt": 0, "step": step, **row} for row in rows for step in (1, 2)]
+    frame = conform(pl.LazyFrame(both), STEPS)
+    (found,) = verdicts_of(find_short_reports(frame, ROLES.to_frame().lazy(), ShortReportParams()))
+
+    assert (found.subject.rank, found.cause, found.confidence) == (2, "data", "medium")
+
+
 def test_impossible_params() -> None:
     """A threshold that every rank would pass is refused."""
     with pytest.raises(ValueError, match="min_slowdown must be above"):
