@@ -14,14 +14,18 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 _KIND: Final = "from_scratch"
 
+_REACHED: Final = ("run", "source", "position", "step", "end_time")
+"""What tells how far a run had come."""
+
 
 def find_lost_progress(events: pl.LazyFrame, steps: pl.LazyFrame) -> pl.DataFrame:
     """Return the starts from scratch of runs that had steps before.
 
     Args:
-        events: `EVENTS`; of kind from_scratch one says that no checkpoint was found.
+        events: `EVENTS`; of kind from_scratch one says that no checkpoint was found, of kind
+            checkpoint that one was saved, at the step that is its code.
         steps: `STEPS` of the same runs; those before in the same log, or in a log that ended before
-            this one began, are what the run had.
+            this one began, are what the run had, and so are checkpoints.
 
     Returns:
         `VERDICTS` of kind config_drift at level job, cause started_from_scratch, one row a start.
@@ -35,9 +39,17 @@ def find_lost_progress(events: pl.LazyFrame, steps: pl.LazyFrame) -> pl.DataFram
     )
     if starts.is_empty():
         return verdict_frame(())
-    known = steps.pipe(require, STEPS).drop_nulls("step").collect()
+    done = steps.pipe(require, STEPS).drop_nulls("step").select(_REACHED)
+    known = pl.concat([done, _saved(events)]).collect()
     judged = (_judged(row, known) for row in starts.iter_rows(named=True))
     return verdict_frame(one for one in judged if one is not None)
+
+
+def _saved(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the steps at which checkpoints were saved, as reports of progress."""
+    step = pl.col("code").cast(pl.Int64, strict=False)
+    saves = events.filter(pl.col("kind") == "checkpoint").with_columns(step=step, end_time="time")
+    return saves.drop_nulls("step").select(_REACHED)
 
 
 def _judged(start: dict[str, Any], steps: pl.DataFrame) -> Verdict | None:

@@ -66,6 +66,23 @@ def test_lost_progress(
     assert {one.cause for one in found} <= {"started_from_scratch"}
 
 
+@pytest.mark.parametrize(
+    ("minute", "expected"),
+    [
+        pytest.param(0, [1], id="a checkpoint that was saved before is progress"),
+        pytest.param(30, [], id="one that is saved later is not"),
+    ],
+)
+def test_checkpoints(minute: int, expected: list[int]) -> None:
+    """What the list of saves tells of a run counts as its steps do."""
+    saved = {"run": "r", "source": "progress.txt", "position": 2, "kind": "checkpoint"}
+    rows = [SCRATCH, saved | {"code": "500", "time": START + timedelta(minutes=minute)}]
+    events = conform(pl.LazyFrame(rows, schema_overrides={"time": EVENTS["time"]}), EVENTS)
+    found = verdicts_of(find_lost_progress(events, steps(step(1, 20, minute=9))))
+
+    assert [one.onset_step for one in found] == expected
+
+
 def test_no_start_from_scratch() -> None:
     """Without such a line there is nothing to say."""
     assert find_lost_progress(EVENTS.to_frame().lazy(), steps(step(1, 2))).is_empty()
