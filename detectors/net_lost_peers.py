@@ -25,6 +25,10 @@ _NETWORK: Final = ("net_error", "link_down", "nic_fault", "net_recovery")
 """What explains lost peers better."""
 
 
+MIN_EDGES: Final = 2
+"""Hosts that must find no way for it to be a setting of all."""
+
+
 def find_lost_peers(events: pl.DataFrame) -> list[Verdict]:
     """Return the verdict on the host that others lost, if nothing else tells why.
 
@@ -33,9 +37,9 @@ def find_lost_peers(events: pl.DataFrame) -> list[Verdict]:
 
     Returns:
         A crash of the one host that several name and that names nobody, or a fault of the way to
-        it; unknown where one alone
-        names it, or several are named so. Nothing where a process ended its communicators in
-        order: it left when it was done.
+        it; unknown where one alone names it, or several are named so; a setting of the job where
+        all of them name each other and find no way. Nothing where a process ended its communicators
+        in order: it left when it was done.
     """
     explained = is_hard_fault() | is_outside_cause() | is_complaint_of_waiting()
     told = pl.col("kind").is_in([*_NETWORK, "comm_end"])
@@ -45,7 +49,7 @@ def find_lost_peers(events: pl.DataFrame) -> list[Verdict]:
     named, naming = set(edges["peer"]), set(edges["host"])
     first = sorted(named - naming)
     if not first:
-        return []
+        return _no_way(edges)
     rows = edges.filter(pl.col("peer").is_in(first)).to_dicts()
     return [_verdict(first, rows, sorted(naming))]
 
@@ -74,6 +78,29 @@ def _cause(rows: list[dict[str, Any]]) -> str:
         return "peer_closed"
     lost = all(row["error"] in _NO_ROUTE for row in rows)
     return "no_route" if lost else "not_listening"
+
+
+def _no_way(edges: pl.DataFrame) -> list[Verdict]:
+    """Return the verdict where hosts that name each other find no way to each other: a setting."""
+    rows = edges.sort("time", "source", "position", nulls_last=True).to_dicts()
+    if len(rows) < MIN_EDGES or _cause(rows) != "no_route":
+        return []
+    return [
+        Verdict(
+            kind="config_drift",
+            level="job",
+            subject=Subject(),
+            onset=rows[0]["time"],
+            detected=rows[0]["time"],
+            cause="no_route",
+            confidence="low",
+            evidence=tuple(quoted(row) for row in rows[:MAX_QUOTED]),
+            victims=tuple(sorted({row["host"] for row in rows}))[:MAX_VICTIMS],
+            alternatives=("firewall", "wrong interface", "network of all hosts"),
+            action="check the interface that NCCL takes, and the firewall, on all hosts",
+            needed="whether these hosts reach each other over the addresses that they print",
+        )
+    ]
 
 
 def _verdict(first: list[str], rows: list[dict[str, Any]], naming: list[str]) -> Verdict:

@@ -40,27 +40,63 @@ def missing_members(collectives: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFr
         ranks: Columns `run` and `rank`: every rank that any source has named, or counts above.
 
     Returns:
-        Rows only for runs in which a single rank was never heard in any group and a single group,
-        whose members nobody lists, lacks a single place.
+        Rows only for runs in which a single group, whose members nobody lists, lacks a single
+        place. Members of a group are evenly spaced: two or more that spoke tell who is at the
+        place; else it is the rank that was never heard in any group, if that is a single one.
     """
-    unlisted = pl.col("group_ranks").is_null().all().over(_GROUP)
-    spoke = collectives.filter(unlisted, pl.col("scope").is_null())
-    places = pl.col("group_rank")
-    by_place = pl.when(places.n_unique() > 1).then(places.max() + 1)
-    size = pl.max_horizontal(_told_size().max(), by_place)
-    short = (
-        spoke.drop_nulls(["rank", "group_rank"])
-        .group_by(_GROUP)
-        .agg(lacking=size - places.n_unique())
-        .filter(pl.col("lacking") > 0)
-    )
+    alone = _short_groups(collectives).filter(pl.len().over("run") == 1, pl.col("lacking") == 1)
     heard = collectives.drop_nulls("rank").select("run", "rank")
     silent = ranks.select("run", "rank").join(
         heard, on=["run", "rank"], how="anti", nulls_equal=True
     )
-    only = silent.unique().filter(pl.len().over("run") == 1)
-    alone = short.filter(pl.len().over("run") == 1, pl.col("lacking") == 1)
-    return alone.join(only, on="run", nulls_equal=True).select(*_GROUP, "rank")
+    only = silent.unique().filter(pl.len().over("run") == 1).rename({"rank": "only"})
+    told = pl.when(pl.col("heard") > 1).then(_at_gap()).otherwise("only")
+    return (
+        alone.join(only, on="run", how="left", nulls_equal=True)
+        .with_columns(rank=told)
+        .drop_nulls("rank")
+        .join(
+            ranks.select("run", "rank").unique(), on=["run", "rank"], how="semi", nulls_equal=True
+        )
+        .select(*_GROUP, "rank")
+    )
+
+
+def _short_groups(collectives: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the groups that lack members: how many, how many spoke, and who they are."""
+    unlisted = pl.col("group_ranks").is_null().all().over(_GROUP)
+    spoke = collectives.filter(unlisted, pl.col("scope").is_null())
+    places, rank = pl.col("group_rank"), pl.col("rank")
+    by_place = pl.when(places.n_unique() > 1).then(places.max() + 1)
+    size = pl.max_horizontal(_told_size().max(), by_place)
+    return (
+        spoke.drop_nulls(["rank", "group_rank"])
+        .group_by(_GROUP)
+        .agg(
+            size=size,
+            heard=places.n_unique(),
+            lacking=size - places.n_unique(),
+            places=places.unique().sum(),
+            first=rank.min() - places.min() * _step(),
+            step=_step(),
+            even=(rank - rank.min() == (places - places.min()) * _step()).all(),
+        )
+        .filter(pl.col("lacking") > 0)
+    )
+
+
+def _step() -> pl.Expr:
+    """Return how far apart neighbouring members are, as those at both ends tell."""
+    places, rank = pl.col("group_rank"), pl.col("rank")
+    return (rank.max() - rank.min()) // (places.max() - places.min())
+
+
+def _at_gap() -> pl.Expr:
+    """Return who is at the only place that is missing; null where members are not evenly spaced."""
+    size = pl.col("size")
+    place = size * (size - 1) // 2 - pl.col("places")
+    found = pl.col("first") + place * pl.col("step")
+    return pl.when("even").then(found).cast(pl.Int32)
 
 
 def _told_size() -> pl.Expr:

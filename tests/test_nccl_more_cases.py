@@ -94,6 +94,8 @@ def waiting(ranks: Iterable[int], work: int, call: str, **more: str) -> str:
     return "".join(caught(r, seen, **more) + standing(r, work, **more) for r in ranks)  # type: ignore[arg-type]  # prefix only
 
 
+TENSOR = "TENSOR_MODEL_PARALLEL_GROUP"
+
 REDUCE = "OpType=ALLREDUCE, NumelIn=5, NumelOut=5"
 
 
@@ -346,6 +348,21 @@ RETRY = (
             },
             [("config_drift", "job", "", "nccl_version", "medium")],
             id="another build at one of two ends: who says so need not be the odd one",
+        ),
+        pytest.param(
+            {
+                "job.log": MAP
+                + "".join(
+                    warn(
+                        f"hx8-{one:03}",
+                        f"socketPollConnect: connect to 10.77.3.{one % 4 + 1}<40011> returned "
+                        "Connection timed out, exceeded error retry count after 35 attempts",
+                    )
+                    for one in (1, 2, 3, 4)
+                )
+            },
+            [("config_drift", "job", "", "no_route", "low")],
+            id="hosts that find no way to each other: a firewall, and nobody's fault",
         ),
         pytest.param(
             {
@@ -668,9 +685,6 @@ def test_dumps(
     """What the dumps of all ranks tell, over the command line."""
     files = {f"comm_lib_trace_rank_{rank}": text for rank, text in enumerate(dumps)}
     assert verdicts(tmp_path, files) == expected
-
-
-TENSOR = "TENSOR_MODEL_PARALLEL_GROUP"
 
 
 def test_a_member_that_only_the_sizes_tell(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ def spoke(group: str, place: int, rank: int, **more: Any) -> dict[str, Any]:
     return {"group": group, "group_rank": place, "rank": rank, "sequence": 7, **more}
 
 
+UNEVEN = ((0, 0), (1, 3), (3, 2))
 GATHER = {"operation": "ALLGATHER", "input_count": 4, "output_count": 8}
 SCATTER = {"operation": "_REDUCE_SCATTER_BASE", "input_count": 8, "output_count": 4}
 
@@ -37,6 +38,21 @@ SCATTER = {"operation": "_REDUCE_SCATTER_BASE", "input_count": 8, "output_count"
             [spoke("3", 0, 0), spoke("3", 1, 1), spoke("3", 3, 3)], [("3", 2)], id="a gap in places"
         ),
         pytest.param([spoke("3", 1, 1)], [], id="one alone shows no gap"),
+        pytest.param(
+            [spoke("0", 1, 1), spoke("0", 0, 0), *(spoke("5", at, 2 * at) for at in (0, 1, 3))],
+            [],
+            id="a place of a rank that is nowhere",
+        ),
+        pytest.param(
+            [*(spoke("0", at, at) for at in range(4)), spoke("5", 0, 1), spoke("5", 2, 3)],
+            [("5", 2)],
+            id="evenly spaced members tell who is between, though it spoke elsewhere",
+        ),
+        pytest.param(
+            [*(spoke("0", at, at) for at in range(4)), *(spoke("5", *at) for at in UNEVEN)],
+            [],
+            id="uneven members tell nothing",
+        ),
         pytest.param(
             [spoke("3", 0, 0, group_ranks=[0, 1, 2, 3]), spoke("3", 3, 3), spoke("3", 1, 1)],
             [],

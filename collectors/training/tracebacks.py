@@ -46,7 +46,7 @@ _PHRASES: Final = (
     ),
     Phrase(
         kind="comm_error",
-        pattern=r"Ranks? (?P<peer>\d+(?:, ?\d+)*).*failed to pass monitoredBarrier",
+        pattern=r"Ranks? (?P<peer>\d+(?:, ?\d+)*)(?:[^\]\d].*)? failed to pass monitoredBarrier",
         severity="error",
         code="barrier",
     ),
