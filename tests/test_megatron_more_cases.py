@@ -578,6 +578,14 @@ RESIZED_LINE = 50
         ),
         pytest.param(
             "using world size: 256, data-parallel size: 32\n"
+            + clocked([2.0] * 50)
+            + "using world size: 192, data-parallel size: 24\n"
+            + "".join(clocked(SLOWED).splitlines(keepends=True)[RESIZED_LINE:]),
+            [],
+            id="a process that tells its ranks has begun anew",
+        ),
+        pytest.param(
+            "using world size: 256, data-parallel size: 32\n"
             + "".join(
                 one
                 if at != RESIZED_LINE

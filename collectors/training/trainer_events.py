@@ -69,6 +69,7 @@ _PHRASES: Final = (
         kind="run_start",
         pattern=r"\bTraining starts at step:? (?P<code>\d+)|\*{5} Running training \*{5}",
     ),
+    Phrase(kind="run_start", pattern=r"^\s*using world size: \d+", code="world"),
     Phrase(kind="run_end", pattern=r"\bTraining completed\b", code="done"),
     Phrase(kind="run_end", pattern=r"`?Trainer\.fit`? stopped: `?max_", code="done"),
     Phrase(kind="run_facts", pattern=_FACTS),
