@@ -111,6 +111,29 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str, str | None, str]]
             id="a peer that lives and posts no buffers",
         ),
         pytest.param(
+            [
+                *(error(host, "c1", time=START) for host in ("a1", "b1")),
+                *alive("c1"),
+                {"kind": "cuda_error", "rank": 8, "time": START + timedelta(seconds=60)},
+            ],
+            [("link_fault", "host", "host=c1", "unreachable", "medium")],
+            id="a process that died somewhere afterwards explains no silence",
+        ),
+        pytest.param(
+            [
+                *(error(host, "c1", time=START) for host in ("a1", "b1")),
+                *alive("c1"),
+                {"kind": "cuda_error", "rank": 8, "time": START - timedelta(seconds=60)},
+            ],
+            [],
+            id="a process that died somewhere before does",
+        ),
+        pytest.param(
+            [error("a1", "b1"), error("b1", "c1"), error("c1", "a1")],
+            [("config_drift", "job", "", "every_pair", "low")],
+            id="no pair of three hosts works",
+        ),
+        pytest.param(
             [error("a1", "c1", 13), *alive("c1")],
             [("link_fault", "host", "host=c1", "receiver_not_ready", "low")],
             id="a single pair with a stalled receiver",
@@ -507,6 +530,14 @@ def lost(host: str, peer: str, code: str = "peer_closed", **more: Any) -> dict[s
             id="two that were lost first",
         ),
         pytest.param([lost("a1", "b1"), lost("b1", "a1")], [], id="each lost the other"),
+        pytest.param(
+            [
+                lost("a1", "b1", "connect", attributes=labels(error="No route to host")),
+                lost("b1", "a1", "connect", attributes=labels(error="Connection timed out")),
+            ],
+            [("config_drift", "job", "", "no_route", "low")],
+            id="neither finds a way to the other",
+        ),
         pytest.param([lost("a1", "a1"), lost("a1", "scan-7.example")], [], id="itself, a stranger"),
         pytest.param(
             [lost("a1", "c1"), lost("b1", "c1"), *said("comm_end", ("c1", "0x5"))],
