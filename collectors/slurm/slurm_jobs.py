@@ -192,7 +192,7 @@ def step_events(rows: pl.DataFrame) -> pl.DataFrame:
         "exit": pl.col("exit"),
         "elapsed_seconds": span.cast(pl.String).str.replace(r"\.0$", ""),
         "tasks": _said(pl.col("ntasks"), ("",)),
-        "max_resident_bytes": size_bytes(pl.col("maxrss"), "K").cast(pl.Int64),
+        "max_resident_bytes": size_bytes(pl.col("maxrss"), "K").cast(pl.Int64, strict=False),
         "hosts": _said(_said(pl.col("nodelist"), ("",)), ("None assigned",)),
     }
     return conform(

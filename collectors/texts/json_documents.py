@@ -95,7 +95,7 @@ def _on_from(text: str, starts: list[int], number: int) -> tuple[list[Any], int]
             return values, last
         try:
             value, at = _DECODER.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return values, last
         values.append(value)
         while starts[last + 1] <= at:
