@@ -17,8 +17,7 @@ ISO_PATTERN: Final = (
 """Date and time with blank, `T` or `_` between; fraction after a dot or a comma; maybe a zone. The
 digits of other scripts are none of a stamp, and looking for them costs."""
 
-_SECONDS_WIDTH: Final = 19
-"""Characters of such a stamp up to its seconds."""
+_ZONE: Final = r" ?(Z|[+-][0-9]{2}:?[0-9]{2})$"
 
 _UNITS: Final = ((1e17, 1e-3), (1e14, 1.0), (1e11, 1e3), (1e8, 1e6))
 """(smallest epoch value, its unit in microseconds): ns, us, ms, s. Below 1e8 s lies 1973."""
@@ -42,33 +41,20 @@ def iso_time(text: pl.Expr, time_zone: str) -> pl.Expr:
 
 
 def _times(texts: pl.Series, time_zone: str) -> pl.Series:
-    stamps = texts.cast(pl.String).str.extract(f"({ISO_PATTERN})")
+    stamps = texts.cast(pl.String).str.extract(f"({ISO_PATTERN})").str.strip_chars_end()
     plain = plain_times(stamps, time_zone)
     if plain.null_count() == stamps.null_count():
         return plain
-    rest = stamps.str.slice(_SECONDS_WIDTH)
-    parts = pl.DataFrame(
-        {
-            "day": stamps.str.slice(0, 10),
-            "clock": stamps.str.slice(11, 8),
-            "micros": rest.str.extract(r"^[.,]([0-9]+)").str.pad_end(6, "0").str.slice(0, 6),
-            "zone": rest.str.extract(r"(Z|[+-][0-9:]+)$"),
-        }
-    )
-    whole = pl.concat_str("day", pl.lit(" "), "clock").str.to_datetime(
-        "%Y-%m-%d %H:%M:%S", time_unit="us", strict=False
-    )
-    exact = whole + pl.duration(microseconds=pl.col("micros").cast(pl.Int64).fill_null(0))
-    local = pl.col("exact").dt.replace_time_zone(
-        time_zone, ambiguous="earliest", non_existent="null"
-    )
-    times = parts.with_columns(exact=exact).with_columns(local.dt.convert_time_zone("UTC"))
-    if parts["zone"].null_count() == parts.height:
-        return times["exact"].alias(texts.name)
+    usual = stamps.str.replace(_ZONE, "").str.replace("[T_]", " ").str.replace(",", ".")
+    local = plain_times(usual, time_zone)
+    zones = stamps.str.extract(_ZONE)
+    if zones.null_count() == len(zones):
+        return local
     shift = offset_minutes(pl.col("zone"))
-    absolute = (exact - pl.duration(minutes=shift)).dt.replace_time_zone("UTC")
-    told = pl.when(shift.is_null()).then("exact").otherwise(absolute)
-    return times.select(told.alias(texts.name)).to_series()
+    absolute = pl.col("utc") - pl.duration(minutes=shift)
+    told = pl.when(shift.is_null()).then("local").otherwise(absolute)
+    parts = {"local": local, "utc": plain_times(usual, "UTC"), "zone": zones}
+    return pl.DataFrame(parts).select(told.alias(texts.name)).to_series()
 
 
 def plain_times(stamps: pl.Series, time_zone: str) -> pl.Series:
