@@ -60,7 +60,13 @@ def _verdicts(rows: Sequence[dict[str, Any]], *, kind: Kind, cause: str) -> list
         Verdict(
             kind=kind,
             level="rank",
-            subject=Subject(run=row["run"], host=row["host"], rank=row["rank"], group=row["group"]),
+            subject=Subject(
+                run=row["run"],
+                host=row["host"],
+                rank=row["rank"],
+                gpu=_gpu(row),
+                group=row["group"],
+            ),
             onset=row["time"],
             detected=row["time"],
             cause="init" if row["code"] == _ABSENT else cause,
@@ -71,3 +77,9 @@ def _verdicts(rows: Sequence[dict[str, Any]], *, kind: Kind, cause: str) -> list
         )
         for row in rows
     ]
+
+
+def _gpu(row: dict[str, Any]) -> int | None:
+    """Return the number of a row's GPU; null where it tells none."""
+    name = row["device"] if row["device_kind"] == "gpu" else None
+    return int(name) if name and name.isdecimal() else None

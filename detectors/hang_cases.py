@@ -29,11 +29,8 @@ from detectors.wait_cycles import cycle_verdict
 MAX_VICTIMS: Final = 16
 
 _ACTION: Final = "take this rank's stack trace, read its host's kernel log, then restart"
-
 _ALL_IN_STEP: Final = "network errors, power draw and flight recorder dumps of every host"
-
 _UNHEARD: Final = "logs or flight recorder dumps of the ranks that were not heard"
-
 _SIDES: Final = "stack traces of both sides: no call is the majority's"
 
 _CAUSES: Final[Mapping[str, str]] = {
@@ -41,6 +38,9 @@ _CAUSES: Final[Mapping[str, str]] = {
     "frozen_watchdog": "frozen",
     "divergence": "divergence",
 }
+
+MAX_BARRED_SHARE: Final = 0.5
+"""A barrier says by name who did not come: up to half of the ranks."""
 
 _HELD: Final = ("gil_blocked", "frozen_watchdog")
 """Leads that name a rank by themselves."""
@@ -95,14 +95,16 @@ class HangCase:
         for rows in (known, unheard):
             if rows.height:
                 by_rank = self._by_rank(rows)
-                return [self._culprit(seen) for seen in by_rank] if self._few(len(by_rank)) else []
+                barred = rows is known and (rows["group"] == EVERYBODY).all()
+                few = self._few(len(by_rank), MAX_BARRED_SHARE if barred else None)
+                return [self._culprit(seen) for seen in by_rank] if few else []
         held = self.leads.filter(pl.col("kind").is_in(_HELD))
         ranks = held["rank"].unique().sort().to_list()
         return [self._held(rank) for rank in ranks] if self._few(len(ranks)) else []
 
-    def _few(self, count: int) -> bool:
+    def _few(self, count: int, share: float | None = None) -> bool:
         size = max(self.standing["rank"].n_unique(), self.world)
-        return 0 < count <= max(1.0, self.max_suspect_share * size) and size > 1
+        return 0 < count <= max(1.0, (share or self.max_suspect_share) * size) and size > 1
 
     def _by_rank(self, rows: pl.DataFrame) -> list[list[dict[str, Any]]]:
         """Return the rows of each rank: the clearest group first, then the largest."""
