@@ -33,7 +33,7 @@ def told(*rows: tuple[str, str | None, int | None]) -> Reading:
             id="called as a host, or numbered as one",
         ),
         pytest.param(
-            told(("a", "hx8-001", None)), {"a": "hx8-001"}, set(), id="nothing lies above it"
+            told(("a", "hx8-001", None)), {"a": "hx8-001"}, set[str](), id="nothing lies above it"
         ),
         pytest.param(
             told(("a", None, 0), ("b", None, 1), ("c", None, 2)),
@@ -44,13 +44,13 @@ def told(*rows: tuple[str, str | None, int | None]) -> Reading:
         pytest.param(
             told(("a", None, 0), ("b", None, 0)),
             {"a": "case/x", "b": "case/y"},
-            set(),
+            set[str](),
             id="dumps of the same rank are of two runs",
         ),
         pytest.param(
-            told(("a", None, 0)), {"a": "case/x"}, set(), id="one folder of dumps is the run's"
+            told(("a", None, 0)), {"a": "case/x"}, set[str](), id="one folder of dumps is the run's"
         ),
-        pytest.param(told(("a", None, 0)), {"a": "."}, set(), id="dumps in the root itself"),
+        pytest.param(told(("a", None, 0)), {"a": "."}, set[str](), id="dumps in the root itself"),
     ],
 )
 def test_node_folders(reading: Reading, folders: dict[str, str], expected: set[str]) -> None:
