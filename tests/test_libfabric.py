@@ -47,3 +47,17 @@ def test_other_lines_are_left_alone() -> None:
     """What is not of libfabric's form is not claimed."""
     found = read_libfabric(read_lines(b"libfabric:x\nlibfabric:12: hello\n"), ReadOptions())
     assert (found.claimed.len(), found.reading.events.height) == (0, 0)
+
+
+def test_lines_of_the_old_plugin() -> None:
+    """What the plugin printed by itself has the envelope's time and the number it tells."""
+    text = (
+        "2025-11-04T02:11:07Z WARN: Function: ofi_process_cq Line: 332: NET/OFI Request completed "
+        "with error. RC: 4. Error: unreachable remote\n"
+        "INFO: Function: ofi_init Line: 99: NET/OFI Selected Provider is efa\n"
+    )
+    events = read_libfabric(read_lines(text.encode()), ReadOptions()).reading.events
+    assert events.select("time", "kind", "code", "severity").rows() == [
+        (datetime(2025, 11, 4, 2, 11, 7, tzinfo=UTC), "net_error", "4", "error"),
+        (None, "note", None, "info"),
+    ]
