@@ -19,7 +19,7 @@ SURE: Final = "sure"
 
 OPEN_LINES: Final = pl.Schema({**LINES, SURE: pl.UInt8()})
 
-LINES_AROUND: Final = 500
+LINES_AROUND: Final = 2000
 """Lines that a window repeats from before, and lines of it that wait for what follows them: more
 than any record has."""
 
