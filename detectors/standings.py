@@ -64,7 +64,8 @@ def ranked(collectives: pl.LazyFrame) -> pl.LazyFrame:
     place = [*_GROUP, "group_rank"]
     is_init = (pl.col("operation") == INIT).fill_null(value=False)
     others = pl.col("rank").drop_nulls().min().over(place)
-    listed = pl.col("group_ranks").list.get(pl.col("group_rank"), null_on_oob=True)
+    member = pl.col("group_ranks").list.get(pl.col("group_rank"), null_on_oob=True)
+    listed = member.drop_nulls().min().over(place)
     told = pl.coalesce("rank", others, pl.when(~is_init).then(listed))
     shared = (told.drop_nulls().n_unique().over(place) > 1) & pl.col("group_rank").is_not_null()
     own = pl.concat_str(pl.col("group"), pl.lit(" of rank "), told.cast(pl.String))

@@ -42,8 +42,9 @@ def memberships(collectives: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFrame:
         ranks: Columns `run` and `rank`: every rank that any source has named; the default group
             holds them all.
     """
-    listed = collectives.select(*_GROUP, rank="group_ranks").explode("rank", empty_as_null=False)
-    spoke = collectives.select(*_GROUP, "rank")
+    lists = collectives.select(*_GROUP, rank="group_ranks").unique()
+    listed = lists.explode("rank", empty_as_null=False)
+    spoke = collectives.select(*_GROUP, "rank").unique()
     is_default = (pl.col("group") == DEFAULT_GROUP) | pl.col("group_name").str.contains("default")
     defaults = collectives.filter(is_default, pl.col("scope").is_null()).select(*_GROUP).unique()
     world = defaults.join(ranks.select("run", "rank"), on="run", how="inner", nulls_equal=True)

@@ -185,7 +185,8 @@ def _named(calls: pl.DataFrame, inits: pl.DataFrame) -> pl.DataFrame:
             group_rank=pl.when(pl.col("own_group").is_null())
             .then(pl.col("device").cast(pl.Int32, strict=False))
             .otherwise("own_rank"),
-            group_ranks="own_ranks",
+            # A list of all members in each of millions of rows is more than memory holds.
+            group_ranks=pl.when(pl.int_range(pl.len()).over(local) == 0).then("own_ranks"),
         )
         .with_columns(sequence=_ordinal())
     )
