@@ -56,7 +56,12 @@ from collectors.slurm.scontrol import read_scontrol, wants_scontrol
 from collectors.slurm.slurm_documents import read_slurm_documents, wants_slurm_documents
 from collectors.slurm.slurm_listings import read_slurm_listings, wants_slurm_listings
 from collectors.sniffing import Dialect, ReadOptions, choose, read_head
-from collectors.texts.packed_files import UnpackedSizeError, is_packed, unpacked_copy
+from collectors.texts.packed_files import (
+    UnpackedSizeError,
+    is_packed,
+    is_torn_at_start,
+    unpacked_copy,
+)
 from collectors.training.deepspeed_monitors import (
     read_deepspeed_monitor,
     wants_deepspeed_monitor,
@@ -256,8 +261,7 @@ def _dialect_of(path: Path, source: str, dialects: tuple[Dialect, ...]) -> Diale
     except OSError as error:
         return reject_file(source, f"cannot be opened: {error.strerror}")
     if not head.data:
-        is_torn = path.stat().st_size > 0
-        return reject_file(source, TORN_START if is_torn else "empty file")
+        return reject_file(source, TORN_START if is_torn_at_start(path) else "empty file")
     dialect = choose(head, dialects)
     if dialect is not None:
         return dialect

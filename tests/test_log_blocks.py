@@ -156,6 +156,14 @@ def test_torn_packed_files(tmp_path: Path, pack: type[bytes]) -> None:
     ]
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+def test_packed_files_of_nothing(tmp_path: Path, pack: type[bytes]) -> None:
+    """A packed file that holds nothing is empty, and not torn."""
+    path = tmp_path / "x.log"
+    path.write_bytes(pack(b""))
+    assert read_file(path, "x.log", ReadOptions()).rejects["reason"].to_list() == ["empty file"]
+
+
 def test_every_frame_that_has_a_place_has_its_source() -> None:
     """What a log says names the log."""
     reading = read(log_of(range(len(RECORDS))), 10**6)

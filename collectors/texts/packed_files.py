@@ -81,6 +81,20 @@ def first_bytes(path: Path, count: int) -> bytes:
     return b"".join(parts)
 
 
+def is_torn_at_start(path: Path) -> bool:
+    """Return whether a file is packed and torn before its first byte; an empty one is not torn.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    try:
+        with open_unpacked(path) as stream:
+            stream.read1(1)
+    except TORN:
+        return True
+    return False
+
+
 @contextmanager
 def unpacked_copy(path: Path, max_bytes: int = MAX_COPY_BYTES) -> Generator[Path, None, None]:
     """Give a file that holds what is packed in another; of a torn one what can be had.
