@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PACKAGES := collectors detectors slo alerts dashboards paceline
 
-.PHONY: help setup services demo test check bench clean
+.PHONY: help setup services demo test check bench bench-detectors clean
 
 help: ## Show what can be made.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ check: setup ## Lint, types, layers, wheel contents.
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -m wheel tests/test_wheel.py
+
+bench-detectors: setup ## Print the yardsticks of the detectors; needs PACELINE_DATA.
+	@$(BIN)/python -m benchmarks.detectors
 
 bench: setup ## Print the yardsticks; needs PACELINE_DATA.
 	@$(BIN)/python -m benchmarks
