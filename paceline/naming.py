@@ -104,8 +104,8 @@ def _name(origin: Origin, per_folder: Mapping[str, int], nodes: frozenset[str] |
     own = re.sub(_RANK_WORDS, "", origin.stem)
     if _is_part(origin):
         return _folder_of_run(origin, _STORE_FOLDERS) or own
-    if nodes is None and (per_folder[origin.folder] > 1 or origin.folder == "."):
-        return own or origin.stem
+    if own and nodes is None and (per_folder[origin.folder] > 1 or origin.folder == "."):
+        return own
     return _folder_of_run(origin, _LAUNCH_FOLDERS, nodes or frozenset()) or own or origin.stem
 
 

@@ -43,6 +43,12 @@ def at(root: str, folder: str, stem: str) -> Origin:
             id="two whole-job logs side by side are two runs",
         ),
         pytest.param(
+            steps(("a", None, None), ("b", None, None)),
+            {"a": at("d", "d", "rank_0"), "b": at("d", "d", "rank_1")},
+            ["d", "d"],
+            id="rank files whose lines speak for the whole job are one run as well",
+        ),
+        pytest.param(
             steps(("a", None, 0), ("a", None, 1)),
             {"a": at("f.csv", ".", "job_1")},
             ["job_1", "job_1"],
