@@ -58,6 +58,8 @@ STEPS: Final = schema_of(
         "time_kind": pl.String,
         "data_seconds": pl.Float64,
         "compute_seconds": pl.Float64,
+        "forward_seconds": pl.Float64,
+        "backward_seconds": pl.Float64,
         "comm_seconds": pl.Float64,
         "optimizer_seconds": pl.Float64,
         "checkpoint_seconds": pl.Float64,
@@ -74,6 +76,8 @@ STEPS: Final = schema_of(
 """One report of progress. `rank` is null when the line speaks for the whole job. `step_seconds` is
 per step, over the `interval_steps` steps that end at `step`. `time_kind`: single_step,
 interval_mean, window_mean, running_mean_since_start, cumulative, arrival (an unlabelled clock).
+`forward_seconds` and `backward_seconds` are in `compute_seconds`; a backward pass that holds the
+wait for other ranks is null.
 `loss_state`: printed, not_printed, all_skipped (no step of the interval was taken), not_owned (a
 stage without the loss); null where none was asked for. `tokens` and `samples` are per step.
 `position` is the line of the source, null where it has none.

@@ -19,18 +19,30 @@ TraceML)."""
 STRONG_RATIO: Final = 1.3
 """Timing alone is enough from here on (methods reference, section 5, corroboration)."""
 
+MAX_BACKWARD_SHARE: Final = 0.25
+"""The host is the cause when the backward pass grew by at most this share of what the forward pass
+grew by: Python launches the forward pass kernel by kernel, C++ the backward pass (Greyhound)."""
+
+MIN_PASS_GROWTH: Final = 0.1
+
+HOST_CPU: Final = "host_cpu"
+
 LARGE_GROUP: Final = 8
 LONG_TICKS: Final = 40
 FLAP_RUNS: Final = 3
 
 _MEASURES: Final = {
     "busy": "data and compute",
+    "forward": "forward pass",
     "not_waiting": "step less communication",
     "fed": "data, and the least that anybody needs beside",
     "step": "step",
 }
 _ACTION: Final = (
     "look at the device signals of this rank's GPU and host; swap the node out if they confirm"
+)
+_HOST_ACTION: Final = (
+    "look at the host, not at its GPUs: run queue, steal, other processes, memory, power governor"
 )
 _NEEDED: Final = (
     "the ranks' history from before the difference, a third peer, or device signals of both"
@@ -63,14 +75,14 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
         kind=slow_kind(suspect),
         level="rank",
         subject=_subject(entity),
-        slowdown=None if entity["measure"] == "wait" else ratio,
+        slowdown=_slowdown(entity["measure"], ratio, phases),
         cause=_cause(phases),
         confidence=_confidence(suspect, ratio),
         peers=_peer_words(entity),
         peer_count=suspect.members - 1,
         q_value=suspect.q_value,
-        evidence=(seen, *_wait_evidence(phases)),
-        action=_ACTION,
+        evidence=(seen, *_pass_evidence(phases), *_wait_evidence(phases)),
+        action=_HOST_ACTION if _cause(phases) == HOST_CPU else _ACTION,
         **span,
     )
     return _undecided(case, suspect, verdict) if suspect.undecided else verdict
@@ -170,9 +182,28 @@ def reached(inside: Floats, suspect: Suspect) -> Floats:
     return known[-max(1, known.size // 10) :] if suspect.episode.is_ramp else known
 
 
-def _phases(case: Case, suspect: Suspect) -> dict[str, tuple[float | None, float | None]]:
+Phases = dict[str, tuple[float | None, float | None]]
+"""Median seconds of each phase: of the rank, and of its group; null where nobody tells them."""
+
+_PHASES: Final = (
+    *("compute_seconds", "data_seconds", "comm_seconds"),
+    *("forward_seconds", "backward_seconds"),
+)
+
+
+def _slowdown(measure: str, ratio: float, phases: Phases) -> float | None:
+    """Return by how much the rank's work takes longer: a slow pass is but a part of it."""
+    if measure == "wait":
+        return None
+    if measure != "forward":
+        return ratio
+    sides = [sum(phases[name][at] or 0.0 for name in _PHASES[:2]) for at in (0, 1)]
+    return sides[0] / sides[1] if min(sides) > 0 else ratio
+
+
+def _phases(case: Case, suspect: Suspect) -> Phases:
     """Return the median seconds of each phase in the stretch: of the rank, and of its group."""
-    names = ("compute_seconds", "data_seconds", "comm_seconds")
+    names = _PHASES
     ticks, episode = case.panel.ticks, suspect.episode
     last = ticks[min(episode.stop, ticks.size) - 1]
     rank = case.panel.entities["rank"][suspect.entity]
@@ -188,21 +219,43 @@ def _phases(case: Case, suspect: Suspect) -> dict[str, tuple[float | None, float
     return {name: (own[at], peers[at]) for at, name in enumerate(names)}
 
 
-def _cause(phases: dict[str, tuple[float | None, float | None]]) -> str | None:
+def _cause(phases: Phases) -> str | None:
     """Return which phase makes up the excess; null if none does, or if they are not known."""
     excess = {
         name.removesuffix("_seconds"): own - peers
         for name, (own, peers) in phases.items()
-        if name != "comm_seconds" and own is not None and peers is not None
+        if name in _PHASES[:2] and own is not None and peers is not None
     }
     total = sum(excess.values())
     for name, seconds in excess.items():
         if total > 0 and seconds >= MIN_CAUSE_SHARE * total:
-            return name
+            return HOST_CPU if name == "compute" and _is_host_side(phases) else name
     return None
 
 
-def _wait_evidence(phases: dict[str, tuple[float | None, float | None]]) -> tuple[Evidence, ...]:
+def _growth(phases: Phases, name: str) -> float | None:
+    """Return by which share a phase is longer than the peers'; null where it is not known."""
+    own, peers = phases[name]
+    return own / peers - 1.0 if own is not None and peers else None
+
+
+def _is_host_side(phases: Phases) -> bool:
+    forward, backward = (_growth(phases, f"{name}_seconds") for name in ("forward", "backward"))
+    if forward is None or backward is None:
+        return False
+    return forward >= MIN_PASS_GROWTH and backward <= MAX_BACKWARD_SHARE * forward
+
+
+def _pass_evidence(phases: Phases) -> tuple[Evidence, ...]:
+    """Return the growth of both passes, where they are told."""
+    forward, backward = (_growth(phases, f"{name}_seconds") for name in ("forward", "backward"))
+    if forward is None or backward is None:
+        return ()
+    what = f"forward pass x{1 + forward:.2f} of its peers, backward pass x{1 + backward:.2f}"
+    return (Evidence(source="steps", what=what),)
+
+
+def _wait_evidence(phases: Phases) -> tuple[Evidence, ...]:
     """Return the corroboration that the rank waits less than the others, where it does."""
     own, peers = phases["comm_seconds"]
     if own is None or peers is None or own >= peers:

@@ -19,6 +19,8 @@ PACES: Final = schema_of(
         "measure": pl.String,
         "pace_seconds": pl.Float64,
         "compute_seconds": pl.Float64,
+        "forward_seconds": pl.Float64,
+        "backward_seconds": pl.Float64,
         "data_seconds": pl.Float64,
         "comm_seconds": pl.Float64,
         "step_seconds": pl.Float64,
@@ -28,7 +30,7 @@ PACES: Final = schema_of(
 `measure` says what it is: busy (data and compute), not_waiting (step less communication), fed
 (data, and the least that anybody needs for the rest), wait (communication alone: the culprit waits
 least, so less is worse) or step (total time: tells ranks apart only where they are not in
-lockstep)."""
+lockstep); forward (the forward pass alone) is compared beside busy, see `detectors.host_side`."""
 
 MIN_SHARE: Final = 0.5
 """A measure serves when half of the attempt's rank-steps have it."""
@@ -141,6 +143,8 @@ def traced_paces(ops: pl.LazyFrame) -> pl.LazyFrame:
         .group_by(worker)
         .agg(
             seconds.filter(pl.col("family") == "compute").sum().alias("compute_seconds"),
+            _pass(seconds, "forward").alias("forward_seconds"),
+            _pass(seconds, "backward").alias("backward_seconds"),
             seconds.filter(pl.col("family") == "comm").sum().alias("comm_seconds"),
             pl.col("end_seconds").max().alias("step_seconds"),
         )
@@ -152,8 +156,20 @@ def traced_paces(ops: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+_TRACED: Final = (
+    *("compute_seconds", "forward_seconds", "backward_seconds"),
+    *("comm_seconds", "step_seconds"),
+)
+
+
+def _pass(seconds: pl.Expr, name: str) -> pl.Expr:
+    """Return the seconds of a pass; null where its operations are not told."""
+    is_part = (pl.col("family") == "compute") & pl.col("operation").str.starts_with(name)
+    return pl.when(is_part.any()).then(seconds.filter(is_part).sum())
+
+
 def _traced(name: str) -> pl.Expr:
-    if name in {"compute_seconds", "comm_seconds", "step_seconds"}:
+    if name in _TRACED:
         return pl.col(name)
     if name == "pace_seconds":
         return pl.col("compute_seconds")

@@ -16,6 +16,7 @@ import polars as pl
 from collectors.frames import require
 from detectors.accusations import Case, accuse, role_of
 from detectors.groups import GroupParams, find_slow_groups
+from detectors.host_side import forward_paces, with_host_side
 from detectors.paces import PACES
 from detectors.panels import Panel, build_panel
 from detectors.peers import robust_scale
@@ -76,11 +77,18 @@ def find_stragglers(paces: pl.LazyFrame, params: StragglerParams) -> pl.DataFram
     """
     rows = paces.pipe(require, PACES).collect()
     parts = rows.partition_by("run", "attempt", "measure", maintain_order=False)
-    return verdict_frame(verdict for part in parts for verdict in _judge(part, params))
+    return verdict_frame(verdict for part in parts for verdict in _attempt(part, params))
+
+
+def _attempt(part: pl.DataFrame, params: StragglerParams) -> list[Verdict]:
+    """Return the verdicts of one attempt, slow hosts told from slow GPUs where both passes are."""
+    found = _judge(part, params)
+    passes = forward_paces(part)
+    return found if passes.is_empty() else with_host_side(found, _judge(passes, params))
 
 
 def _judge(part: pl.DataFrame, params: StragglerParams) -> list[Verdict]:
-    """Return the verdicts of one attempt."""
+    """Return the verdicts of one attempt by one measure."""
     measure = part["measure"][0]
     value = pl.col("pace_seconds").log() * (-1.0 if measure == "wait" else 1.0)
     panel = build_panel(

@@ -15,7 +15,8 @@ from collectors.readings import Reading
 _KEY: Final = ("run", "attempt", "step")
 
 _MEASURES: Final = (
-    *("data_seconds", "compute_seconds", "comm_seconds", "optimizer_seconds"),
+    *("data_seconds", "compute_seconds", "forward_seconds", "backward_seconds"),
+    *("comm_seconds", "optimizer_seconds"),
     *("checkpoint_seconds", "loss", "grad_norm", "tokens", "samples"),
 )
 

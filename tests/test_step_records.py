@@ -198,6 +198,18 @@ def test_events(tmp_path: Path, record: dict[str, Any], expected: list[str]) -> 
     assert read(tmp_path, text_of(record)).events["kind"].to_list() == expected
 
 
+def test_both_passes(tmp_path: Path) -> None:
+    """Both passes are told; a backward pass that holds the wait for others is not known."""
+    told = ({"forward_s": 1.0, "backward_ms": 2000, "comm_s": 0.5}, {"fwd_s": 1.0, "bwd_s": 2.5})
+    rows = [
+        read(tmp_path, text_of({"step": 1, "rank": 0, **one}))
+        .steps.select("compute_seconds", "forward_seconds", "backward_seconds", "comm_seconds")
+        .row(0)
+        for one in told
+    ]
+    assert rows == [(3.0, 1.0, 2.0, 0.5), (1.0, 1.0, None, 2.5)]
+
+
 def test_a_pass_that_is_not_told(tmp_path: Path) -> None:
     """A rank without its forward pass has no compute: its backward pass is not taken for it."""
     told = [(0, "forward"), (0, "backward"), (1, "backward"), (2, "forward")]

@@ -152,6 +152,8 @@ def _parts() -> list[pl.Expr]:
     compute = pl.when(waits_inside).then(forward).when(~is_half).then(both)
     return [
         pl.col("compute_seconds").fill_null(compute),
+        forward,
+        pl.when(~waits_inside).then(backward).alias("backward_seconds"),
         pl.when(waits_inside)
         .then(backward)
         .otherwise(pl.col("comm_seconds"))

@@ -44,6 +44,8 @@ _DATA: Final = r"^(?:batch-generator|data-iterator|get-batch)$"
 
 _PARTS: Final = {
     "compute_seconds": _COMPUTE,
+    "forward_seconds": r"^forward-compute$",
+    "backward_seconds": r"^backward-compute$",
     "comm_seconds": _COMM,
     "data_seconds": _DATA,
     "optimizer_seconds": r"^optimizer$",
