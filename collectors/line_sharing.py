@@ -8,7 +8,6 @@ import polars as pl
 from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.few_texts import matches
 
 
@@ -43,13 +42,18 @@ class Shared:
 
 
 def sure_of(text: pl.Series, dialects: Sequence[LineDialect]) -> pl.Series:
-    """Return for each line the number, from 1, of the dialect whose it surely is; 0 is no one's."""
-    whose = pl.lit(0, dtype=pl.UInt8)
+    """Return for each line the number, from 1, of the dialect whose it surely is; 0 is no one's.
+
+    What is surely one dialect's is never another's, so the next one looks only at what is left.
+    """
+    whose = pl.repeat(0, len(text), dtype=pl.UInt8, eager=True)
+    left = pl.int_range(len(text), dtype=pl.UInt32, eager=True)
     for number, one in enumerate(dialects, start=1):
-        if one.sure is not None:
-            fits = pl.col("text").str.contains(ascii_pattern(one.sure))
-            whose = pl.when(fits).then(pl.lit(number, dtype=pl.UInt8)).otherwise(whose)
-    return text.to_frame("text").with_columns(sure=whose)["sure"]
+        if one.sure is not None and len(left):
+            fits = matches(text if len(left) == len(text) else text.gather(left), one.sure)
+            whose = whose.scatter(left.filter(fits), number)
+            left = left.filter(~fits)
+    return whose
 
 
 def hinted_lines(
@@ -64,9 +68,10 @@ def hinted_lines(
     """
     nobodys = (sure == 0).arg_true()
     doubtful, found = text.gather(nobodys), dict[str, pl.Series]()
+    owners = frozenset(sure.unique())
     for number, one in enumerate(dialects, start=1):
-        own = (sure == number).arg_true()
-        hinted = nobodys.filter(matches(doubtful, one.hint))
+        own = (sure == number).arg_true() if number in owners else nobodys.clear()
+        hinted = nobodys.filter(matches(doubtful, one.hint)) if len(nobodys) else nobodys
         if len(own) or len(hinted):
             found[one.name] = pl.concat([own, hinted]).sort() if len(own) else hinted
     return found

@@ -18,7 +18,6 @@ from collectors.line_reading import LineDialect
 from collectors.line_sharing import Shown, hinted_lines, share_out, sure_of
 from collectors.log_windows import (
     LINES_AROUND,
-    SURE,
     OpenBlock,
     Window,
     windows_of,
@@ -34,7 +33,7 @@ from collectors.readings import (
 )
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_on
-from collectors.texts.envelope import RAW_LINES, open_lines, raw_lines
+from collectors.texts.envelope import RAW_LINES, SURE, counted_lines, open_known
 from collectors.texts.partials import whole_lines
 from collectors.texts.prefetching import worked_ahead
 from collectors.texts.torn_records import split_records
@@ -167,14 +166,20 @@ class LogReader:
     def _lines(self, raw: pl.DataFrame) -> pl.DataFrame:
         """Return `OPEN_LINES`; the log's name tells rank and host of those that say none."""
         starts = [dialect.start for dialect in self.dialects if dialect.start]
-        bare = sure_of(raw["text"], self.dialects) > 0
-        lines = split_records(open_lines(raw, self.options.time_zone, bare), starts)
+        sure = sure_of(raw["text"], self.dialects)
+        lines = split_records(open_known(raw, sure, self.options.time_zone), starts)
         rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
         return lines.with_columns(
             pl.col("rank").fill_null(rank),
             pl.col("host").fill_null(host),
-            sure_of(lines["text"], self.dialects).alias(SURE),
+            self._sure_again(lines).alias(SURE),
         )
+
+    def _sure_again(self, lines: pl.DataFrame) -> pl.Series:
+        """Return whose lines surely are, also of those whose text is not that of the file."""
+        unsure = lines[SURE].is_null().arg_true()
+        found = sure_of(lines["text"].gather(unsure), self.dialects)
+        return lines[SURE].scatter(unsure, found) if len(unsure) else lines[SURE]
 
     def _share(self, window: Window) -> _Part:
         """Return what the dialects that look around make of a window's lines that are due."""
@@ -224,8 +229,8 @@ def _raw_blocks(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
     """Yield `RAW_LINES` of each block; a line that a runtime parted is whole in one of them."""
     before, open_end = 0, RAW_LINES.to_frame()
     for block in blocks:
-        raw, open_end = whole_lines(pl.concat([open_end, raw_lines(block, before)]))
-        before += block.count(b"\n")
+        lines, before = counted_lines(block, before)
+        raw, open_end = whole_lines(pl.concat([open_end, lines]))
         yield raw
     if open_end.height:
         yield open_end

@@ -12,12 +12,7 @@ from typing import Final
 import polars as pl
 
 from collectors.readings import Reading
-from collectors.texts.envelope import LINES
-
-SURE: Final = "sure"
-"""Column beside `LINES`: whose a line surely is."""
-
-OPEN_LINES: Final = pl.Schema({**LINES, SURE: pl.UInt8()})
+from collectors.texts.envelope import OPEN_LINES
 
 LINES_AROUND: Final = 2000
 """Lines that a window repeats from before, and lines of it that wait for what follows them: more

@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.sniffing import ReadOptions
+from collectors.texts.ascii_patterns import ascii_pattern
 
 C10_START: Final = (
     r"(?:\[rank\d+\]: ?)?\[[IWEFV](?:\d{3,4} \d\d:\d\d:\d\d\.\d{6,9})? ?"
@@ -34,7 +35,10 @@ _GROUP: Final = (
 MAX_YEAR_LINES: Final = 10_000
 """Lines with a year that are enough to tell which is the commonest."""
 
-_YEAR: Final = r"\b(20\d\d)-\d\d-\d\d[T ]\d\d:\d\d"
+_FIRST_LOOK_LINES: Final = 2 * MAX_YEAR_LINES
+"""Where most lines show a year, these have enough of them."""
+
+_YEAR: Final = ascii_pattern(r"\b(20\d\d)-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 def read_c10_lines(lines: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
@@ -66,11 +70,18 @@ def year_of(lines: pl.DataFrame, options: ReadOptions) -> int | None:
     """Return the year of short stamps: as told, else the commonest of the log's other stamps."""
     if options.year is not None:
         return options.year
-    shown = lines.filter(pl.col("time").is_not_null() | pl.col("text").str.contains(_YEAR))
+    shown = lines.head(_FIRST_LOOK_LINES).filter(_shows_year())
+    if shown.height < MAX_YEAR_LINES:
+        shown = pl.concat([shown, lines[_FIRST_LOOK_LINES:].filter(_shows_year())])
     said = pl.col("text").str.extract(_YEAR).cast(pl.Int32, strict=False)
     year = pl.col("time").dt.year().fill_null(said).drop_nulls().mode().min()
     found: int | None = shown.head(MAX_YEAR_LINES).select(year).item()
     return found
+
+
+def _shows_year() -> pl.Expr:
+    """Return whether lines show a year: they have a time, or a stamp in their text."""
+    return pl.col("time").is_not_null() | pl.col("text").str.contains(_YEAR)
 
 
 def short_time(time_zone: str, year: int | None) -> pl.Expr:

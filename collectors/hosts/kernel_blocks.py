@@ -67,7 +67,8 @@ def text_lines(data: bytes, position: int) -> pl.DataFrame:
     Returns:
         `position` (the line of the file, from 1) and `text`.
     """
-    return raw_lines(data, position).with_columns(pl.col("text").str.head(MAX_LINE_BYTES))
+    lines = raw_lines(data, position)
+    return lines.select("position", pl.col("text").str.head(MAX_LINE_BYTES))
 
 
 def count_years(path: Path, block_bytes: int) -> YearWalk:

@@ -46,10 +46,26 @@ _BOX: Final = r"^[│┃] ?(.*?) *[│┃]$"
 """A line inside a box that a terminal library drew."""
 
 
-RAW_LINES: Final = schema_of({"position": pl.Int64, "text": pl.String})
-"""One line as it stands in the file that is not blank; `position` counts from 1."""
+RAW_LINES: Final = schema_of({"position": pl.Int64, "is_plain": pl.Boolean, "text": pl.String})
+"""One line as it stands in the file that is not blank; `position` counts from 1. `is_plain` tells
+that it is not too long, and without carriage returns, escape sequences and blanks at its end.
+"""
+
+SURE: Final = "sure"
+"""Column beside `LINES`: whose a line surely is."""
+
+OPEN_LINES: Final = pl.Schema({**LINES, SURE: pl.UInt8()})
 
 _SPECIAL: Final = r"[\r\x1b]"
+
+_NOT_PLAIN: Final = rf"{_SPECIAL}|\s$"
+
+_ODD_BYTES: Final = (b"\r", b"\x1b", b"\v", b"\f")
+"""Without them, the only blanks in a line of ASCII are spaces and tabs."""
+
+_SEEN: Final = (("!", "\x7f"), (" !", " \x7f"))
+"""From where to where texts stand in order whose first character is seen, or the one after a space.
+"""
 
 
 def read_lines(data: bytes, time_zone: str = "UTC") -> pl.DataFrame:
@@ -67,44 +83,108 @@ def raw_lines(data: bytes, before: int = 0) -> pl.DataFrame:
     Returns:
         `RAW_LINES`, in the file's order.
     """
+    return counted_lines(data, before)[0]
+
+
+def counted_lines(data: bytes, before: int) -> tuple[pl.DataFrame, int]:
+    """Return what `raw_lines` does, and how many lines of the file are before the next bytes."""
     plain = data.replace(b"\0", b"") if b"\0" in data else data
-    utf8 = plain if plain.isascii() else plain.decode("utf-8", errors="replace").encode()
+    is_ascii = plain.isascii()
+    utf8 = plain if is_ascii else plain.decode("utf-8", errors="replace").encode()
     whole = utf8 if before else utf8.removeprefix(codecs.BOM_UTF8)
     lines = pl.read_lines(
         whole, name="text", row_index_name="position", row_index_offset=before + 1
     )
-    return (
-        lines.lazy()
-        .filter(pl.col("text").str.contains(r"\S"))
-        .select(pl.col("position").cast(pl.Int64), "text")
-        .collect()
+    is_odd = not is_ascii or any(byte in data for byte in _ODD_BYTES)
+    kept = _not_blank(lines).select(
+        pl.col("position").cast(pl.Int64), _is_plain(is_odd=is_odd).alias("is_plain"), "text"
     )
+    ended = lines.height if data.endswith(b"\n") else lines.height - 1
+    return kept, before + max(0, ended)
 
 
-def open_lines(lines: pl.DataFrame, time_zone: str, bare: pl.Series | None = None) -> pl.DataFrame:
+def _not_blank(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines that are more than blanks: their beginning tells it of most."""
+    text = lines["text"]
+    seen = [(text >= first) & (text < beyond) for first, beyond in _SEEN]
+    doubtful = (~(seen[0] | seen[1])).arg_true()
+    blank = doubtful.filter(~text.gather(doubtful).str.contains(r"\S"))
+    if blank.is_empty():
+        return lines
+    return lines.filter(~pl.int_range(pl.len()).is_in(blank.implode()))
+
+
+def _is_plain(*, is_odd: bool) -> pl.Expr:
+    """Return whether lines are plain, see `RAW_LINES`; `is_odd`: there may be `_ODD_BYTES`."""
+    text = pl.col("text")
+    blank_end = text.str.ends_with(" ") | text.str.ends_with("\t")
+    is_special = text.str.contains(_NOT_PLAIN) if is_odd else blank_end
+    return ~is_special & (text.str.len_bytes() <= MAX_LINE_BYTES)
+
+
+def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     """Return the logical lines in raw ones.
 
     Args:
         lines: `RAW_LINES`.
         time_zone: IANA zone of envelope stamps that carry none.
-        bare: Which lines are known to have no prefix; null: none.
 
     Returns:
         `LINES`, in the file's order.
     """
-    if bare is None or not bare.any():
-        return _opened(lines, time_zone, lines.height)
-    plain = bare & ~lines["text"].str.contains(_SPECIAL) & (_length(lines) <= MAX_LINE_BYTES)
-    known = lines.lazy().filter(plain).with_columns(pl.col("text").str.strip_chars_end())
-    whole = conform(known, LINES).with_columns(is_torn=pl.lit(value=False))
-    others = _opened(lines.filter(~plain), time_zone, lines.height)
-    both = whole.merge_sorted(others.lazy(), key="position") if others.height else whole
+    return _opened(lines, time_zone, lines.height)
+
+
+def open_known(lines: pl.DataFrame, sure: pl.Series, time_zone: str) -> pl.DataFrame:
+    """Return the logical lines in raw ones of which some are known to have no prefix.
+
+    Args:
+        lines: `RAW_LINES`.
+        sure: Whose each surely is; one that is somebody's has no prefix. 0 is no one's.
+        time_zone: IANA zone of envelope stamps that carry none.
+
+    Returns:
+        `LINES` and `SURE`, which is null where a text is not the raw line's.
+    """
+    is_known = (sure > 0) & _is_whole(lines)
+    marked = lines.with_columns(sure.alias(SURE))
+    known = _known(marked if is_known.all() else marked.filter(is_known))
+    if known.height == lines.height:
+        return known
+    others = _opened(lines.filter(~is_known), time_zone, lines.height)
+    both = known.lazy().merge_sorted(conform(others.lazy(), OPEN_LINES), key="position")
     return both.with_columns(line=pl.int_range(pl.len(), dtype=pl.Int64)).collect()
+
+
+def _is_whole(lines: pl.DataFrame) -> pl.Series:
+    """Return which raw lines are one logical line each, but for blanks at their end."""
+    is_plain = lines["is_plain"]
+    if is_plain.all():
+        return is_plain
+    is_cut = lines["text"].str.contains(_SPECIAL) | (_length(lines) > MAX_LINE_BYTES)
+    return is_plain | ~is_cut
+
+
+def _known(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return `OPEN_LINES` of raw lines with `SURE` that have no prefix."""
+    is_plain = lines["is_plain"]
+    if not is_plain.all():
+        bare = pl.col("text").str.strip_chars_end()
+        lines = lines.with_columns(
+            pl.when(is_plain).then("text").otherwise(bare).alias("text"),
+            pl.when(is_plain).then(SURE).alias(SURE),
+        )
+    numbered = lines.lazy().with_columns(
+        line=pl.int_range(pl.len(), dtype=pl.Int64), is_torn=pl.lit(value=False)
+    )
+    return conform(numbered, OPEN_LINES).collect()
 
 
 def _opened(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
     """Return the logical lines in raw ones that may have prefixes, of so many lines of a text."""
-    peeled = peel_prefixes(unboxed(join_partials(_pieces(lines))), time_zone, count)
+    peeled = peel_prefixes(
+        unboxed(join_partials(_pieces(lines.drop("is_plain")))), time_zone, count
+    )
     return (
         _unboxed(_inherited(peeled))
         .with_columns(pl.col("text").str.strip_chars_end(), *_hosts(peeled))

@@ -13,6 +13,8 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.ascii_patterns import ascii_pattern
+from collectors.texts.envelope import SURE
+from collectors.texts.few_texts import matches
 
 MAX_KNOWN_HOSTS: Final = 4096
 """Hosts that may be told apart from text glued to their front."""
@@ -59,14 +61,14 @@ def split_records(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.Data
     """Return the lines with each record on a line of its own, numbered anew.
 
     Args:
-        lines: `LINES`.
+        lines: `LINES`; with `SURE` or without.
         starts: How records begin that may stand anywhere in a line.
 
     Returns:
-        `LINES`; the piece before another record is torn. A later piece keeps what the line's
-        prefix says, unless it has a prefix of its own.
+        `LINES`, and `SURE` if it was given, null for what was cut; the piece before another record
+        is torn. A later piece keeps what the line's prefix says, unless it has a prefix of its own.
     """
-    glued = _glued(lines["text"], starts)
+    glued = _glued(lines, starts)
     if not glued.any():
         return lines
     whole, torn = lines.filter(~glued), _cut(lines.filter(glued), starts, _hosts_of(lines["text"]))
@@ -78,19 +80,20 @@ def split_records(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.Data
     )
 
 
-def _glued(text: pl.Series, starts: Sequence[RecordStart]) -> pl.Series:
+def _glued(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.Series:
     """Return which lines may hold a record that does not begin where the line does.
 
-    Most lines hold one record or none, and a look at the signs of all kinds at once tells.
+    Most lines hold one record or none, and a look at the signs of all kinds at once tells. Those
+    that are surely somebody's begin with a record.
     """
     kinds = (_NCCL, *starts)
-    signs = text.str.count_matches(ascii_pattern("|".join(one.mark for one in kinds)))
-    some = signs > 0
-    if not some.any():
-        return some
+    signs = lines["text"].str.count_matches(ascii_pattern("|".join(one.mark for one in kinds)))
+    is_known = lines[SURE].fill_null(0) > 0 if SURE in lines.columns else signs < 0
+    doubtful = ((signs > 0) & ~is_known).arg_true()
     begin = "|".join(one.pattern for one in kinds)
-    begins = text.str.contains(ascii_pattern(rf"^\s*(?:{begin})"))
-    return signs > begins.cast(pl.UInt32)
+    begins = matches(lines["text"].gather(doubtful), rf"^\s*(?:{begin})")
+    is_one = is_known.scatter(doubtful, begins) if len(doubtful) else is_known
+    return signs > is_one.cast(pl.UInt32)
 
 
 def _cut(lines: pl.DataFrame, starts: Sequence[RecordStart], known: str) -> pl.DataFrame:
@@ -104,7 +107,9 @@ def _cut(lines: pl.DataFrame, starts: Sequence[RecordStart], known: str) -> pl.D
     own_rank = pl.col("text").str.extract(_RANK).cast(pl.Int32, strict=False)
     kept = pieces.filter(pl.col("text").str.strip_chars() != "")
     piece = pl.int_range(pl.len(), dtype=pl.Int64).over("line")
+    unsure = [pl.lit(None, dtype=pl.UInt8).alias(SURE)] if SURE in lines.columns else []
     return kept.with_columns(
+        *unsure,
         own_rank.fill_null(pl.col("rank")).alias("rank"),
         pl.col("text").str.replace(_RANK, ""),
         is_torn=pl.col("is_torn") | (piece < pl.len().over("line") - 1),
