@@ -273,11 +273,24 @@ def _episode(series: _Series, runs: list[_Run], detected: int, effect: float) ->
     )
 
 
-def _on_axis(episode: Episode, known: Ints, ticks: int) -> Episode:
-    """Return the episode with positions of the full tick axis instead of the known ticks."""
+def moved(episode: Episode, ticks: int) -> Episode:
+    """Return the episode with positions that count from so many ticks earlier."""
     return replace(
         episode,
-        start=int(known[episode.start]),
+        start=episode.start + ticks,
+        stop=episode.stop + ticks,
+        detected=episode.detected + ticks,
+    )
+
+
+def _on_axis(episode: Episode, known: Ints, ticks: int) -> Episode:
+    """Return the episode with positions of the full tick axis instead of the known ticks.
+
+    What is bad from its first known tick on was so before: ticks that nobody told prove nothing.
+    """
+    return replace(
+        episode,
+        start=int(known[episode.start]) if episode.start else 0,
         stop=ticks if episode.stop >= known.size else int(known[episode.stop]),
         detected=int(known[min(episode.detected, known.size - 1)]),
     )

@@ -5,7 +5,7 @@ Source: methods reference, section 6. With nothing to cancel what the surroundin
 must be clear of the noise of single steps before it counts.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp
 from typing import Final
 
@@ -58,8 +58,9 @@ def find_slow_jobs(
     Returns:
         `VERDICTS` at level job, of kind group_slow, or degrading where the pace grew worse bit by
         bit: who is at fault is another detector's matter, and stays unknown where no rank reports
-        its phases. A run that slows from its first step on is one finding. Partition key: run and
-        attempt.
+        its phases. A job of one rank has no peers: its verdict is unknown, cause
+        `slower_than_own_past`, since its work may have changed as well as its device. A run
+        that slows from its first step on is one finding. Partition key: run and attempt.
 
     Raises:
         SchemaError: `paces` is not a `JOB_PACES`.
@@ -107,7 +108,7 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         f"step time {inside:.4g} s, x{ratio:.2f} of the run's own good pace, over "
         f"{episode.bad_ticks} steps from step {int(ticks[episode.start])}"
     )
-    return Verdict(
+    verdict = Verdict(
         kind="degrading" if episode.is_ramp else "group_slow",
         level="job",
         subject=Subject(run=rows["run"][0], attempt=rows["attempt"][0]),
@@ -118,4 +119,18 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         evidence=(Evidence(source="steps", time=span["onset"], what=what),),
         action="look for what all ranks share: fabric, storage, power, a changed configuration",
         **span,
+    )
+    return _of_one(verdict) if rows["ranks"][0] == 1 else verdict
+
+
+def _of_one(verdict: Verdict) -> Verdict:
+    """Return what may be said of a job of one rank: it is slower than its own past."""
+    return replace(
+        verdict,
+        kind="unknown",
+        cause="slower_than_own_past",
+        confidence="low",
+        action="blame no device: compare its clocks, power and input with its good stretch first",
+        needed="a peer at the same work, or the history of jobs of this type: the work may have "
+        "changed",
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from math import inf
 from statistics import median
 from typing import Final
 
@@ -141,10 +142,15 @@ def _shared(subjects: Sequence[Subject]) -> Subject:
 
 def overlap(one: Verdict, other: Verdict) -> bool:
     """Return whether two findings were true at one time; a bound that is not known is open."""
-    if one.onset_step is not None and other.onset_step is not None:
-        ends = [verdict.cleared_step for verdict in (one, other)]
-        first_end, second_end = (float("inf") if end is None else end for end in ends)
-        return one.onset_step < second_end and other.onset_step < first_end
+    if _has_steps(one) and _has_steps(other):
+        starts = [-inf if each.onset_step is None else each.onset_step for each in (one, other)]
+        ends = [inf if each.cleared_step is None else each.cleared_step for each in (one, other)]
+        return starts[0] < ends[1] and starts[1] < ends[0]
     return (one.onset or _START) < (other.cleared or _END) and (other.onset or _START) < (
         one.cleared or _END
     )
+
+
+def _has_steps(verdict: Verdict) -> bool:
+    """Return whether the bounds of a finding are told in steps."""
+    return verdict.onset_step is not None or verdict.cleared_step is not None

@@ -45,14 +45,15 @@ class Timeline:
             "cleared_step": None if past else int(self.ticks[episode.stop]),
         }
         times = {
-            "onset": None if first else self._end(episode.start - 1),
+            "onset": None if first else self.end_of(episode.start - 1),
             "onset_before_data": first,
-            "detected": self._end(episode.detected),
-            "cleared": None if past else self._end(episode.stop - 1),
+            "detected": self.end_of(episode.detected),
+            "cleared": None if past else self.end_of(episode.stop - 1),
         }
         return times | steps if self.counts_steps else times
 
-    def _end(self, at: int) -> datetime | None:
+    def end_of(self, at: int) -> datetime | None:
+        """Return when a tick ended; null where that is not known."""
         return None if self.ends[at] == _UNKNOWN else moment(int(self.ends[at]))
 
 

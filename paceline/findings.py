@@ -50,6 +50,7 @@ from detectors.reported_extremes import ExtremeParams, find_reported_extremes
 from detectors.scores import ScoreParams, find_scored_ranks
 from detectors.short_jobs import ShortJobParams, find_short_slow_jobs
 from detectors.short_reports import ShortReportParams, find_short_reports
+from detectors.skewed_clocks import ClockParams, find_skewed_clocks
 from detectors.slow_paths import PathParams, find_slow_paths
 from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
@@ -58,6 +59,7 @@ from detectors.telemetry import TelemetryParams, find_lost_telemetry
 from detectors.throughput_changes import find_throughput_changes
 from detectors.told_timeouts import with_timeouts
 from detectors.travelled_errors import TravelledParams, find_travelled_errors
+from detectors.uneven_work import UnevenParams, find_uneven_work
 from detectors.unready_hosts import UnreadyParams, find_unready_hosts
 from detectors.verdicts import Verdict, verdicts_of
 from detectors.widths import WidthParams, find_degraded_links
@@ -74,9 +76,11 @@ class DetectorParams:
     extremes: ExtremeParams = field(default_factory=ExtremeParams)
     scores: ScoreParams = field(default_factory=ScoreParams)
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
+    uneven: UnevenParams = field(default_factory=UnevenParams)
     jobs: JobParams = field(default_factory=JobParams)
     short_jobs: ShortJobParams = field(default_factory=ShortJobParams)
     between: BetweenParams = field(default_factory=BetweenParams)
+    clocks: ClockParams = field(default_factory=ClockParams)
     devices: DeviceParams = field(default_factory=DeviceParams)
     crashes: CrashParams = field(default_factory=CrashParams)
     network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
@@ -131,9 +135,11 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("reported extremes", lambda v, p: find_reported_extremes(v.events, p.extremes)),
     ("scores", lambda v, p: find_scored_ranks(v.events, p.scores)),
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
+    ("uneven work", lambda v, p: find_uneven_work(v.paces, p.uneven)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs, job_paces(v.steps))),
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
     ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
+    ("clocks", lambda v, p: find_skewed_clocks(v.clean_steps, p.clocks)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
     (
         "crashes",
@@ -202,7 +208,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         run_jobs=reading.jobs.lazy(),
         roles=roles.lazy(),
         paces=paces.collect().lazy(),
-        job_paces=job_paces(clean).collect().lazy(),
+        job_paces=job_paces(clean, reading.jobs.lazy()).collect().lazy(),
     )
 
 

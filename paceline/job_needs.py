@@ -55,6 +55,27 @@ JOB_NEEDS: Final[tuple[Need, ...]] = (
         ("rank", "pp"),
         "uneven stages of the model look like slow devices",
     ),
+    Need(
+        "traces",
+        "operations of workers, step by step",
+        "ops",
+        ("dp", "pp", "start_seconds", "end_seconds"),
+        "what a slow worker, stage or link costs the job is not known",
+    ),
+    Need(
+        "uneven work",
+        "forward and backward time by rank",
+        "steps",
+        ("rank", "forward_seconds", "backward_seconds"),
+        "sequences of different lengths look like noise",
+    ),
+    Need(
+        "clocks",
+        "stamps of steps by rank",
+        "steps",
+        ("rank", "host", "end_time"),
+        "a host whose clock is off is always first or last, and nobody knows why",
+    ),
     Need("jobs", "step times", "steps", ("step_seconds",), "a slow job is not seen at all"),
     Need(
         "short jobs",

@@ -45,7 +45,7 @@ def findings(frame: pl.DataFrame) -> list[tuple[str, str, str | None, int | None
     ]
 
 
-NODE = {rank: (1.4, 1.0) for rank in range(4, 8)}
+NODE = dict.fromkeys(range(4, 8), (1.4, 1.0))
 
 
 @pytest.mark.parametrize(

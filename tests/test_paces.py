@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.frames import OPS, PLACEMENTS, SAMPLES, STEPS, conform
+from collectors.frames import JOBS, OPS, PLACEMENTS, SAMPLES, STEPS, conform
 from detectors.paces import rank_paces, traced_paces
 from detectors.pauses import job_paces
 from detectors.placing import ROLES, rank_roles
@@ -140,3 +140,20 @@ def test_job_paces(size: str) -> None:
 
     assert found["step_seconds"].to_list() == pytest.approx([3.0 * 2, 5.0, 9.0 / 2])
     assert found["paused"].to_list() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "world", "expected"),
+    [
+        pytest.param([None], 8, None, id="a line for the whole job"),
+        pytest.param([0], None, 1, id="one rank"),
+        pytest.param([0], 8, 8, id="one rank of a larger job"),
+        pytest.param([0, 1], None, 2, id="two ranks"),
+    ],
+)
+def test_ranks_of_a_job(ranks: list[int | None], world: int | None, expected: int | None) -> None:
+    """A job has as many ranks as report, or as its launcher says."""
+    rows = steps([{"rank": rank, "step": 1, "step_seconds": 2.0} for rank in ranks])
+    jobs = conform(pl.LazyFrame([{"run": "r", "attempt": 0, "world": world}]), JOBS)
+
+    assert job_paces(rows, jobs).collect()["ranks"].to_list() == [expected]

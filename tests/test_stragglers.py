@@ -140,6 +140,24 @@ def test_slow_jobs(
     assert job(seconds) == expected
 
 
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [
+        pytest.param(None, ("group_slow", None), id="nobody tells its ranks"),
+        pytest.param(8, ("group_slow", None), id="a job of several"),
+        pytest.param(1, ("unknown", "slower_than_own_past"), id="a job of one"),
+    ],
+)
+def test_a_job_of_one_rank(ranks: int | None, expected: tuple[str, str | None]) -> None:
+    """A job without a peer is slower than its own past, which blames nobody."""
+    frame = pl.LazyFrame(
+        {"run": "r", "attempt": 0, "step": range(120), "step_seconds": GOOD + SLOW}
+    ).with_columns(ranks=pl.lit(ranks, pl.Int64))
+    rows = find_slow_jobs(conform(frame, JOB_PACES), JobParams()).to_dicts()
+
+    assert [(row["kind"], row["cause"]) for row in rows] == [expected]
+
+
 def test_paused_steps() -> None:
     """Steps that hold a checkpoint are not compared."""
     seconds = GOOD + SLOW[:20] + GOOD
