@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.distinct_texts import distinct_texts
 from collectors.texts.event_labels import event_labels
 
 _EDGE: Final = (
@@ -50,14 +51,14 @@ def read_channels(records: pl.DataFrame) -> pl.DataFrame:
         other end's rank in the communicator; `ring` (`code` is `7 -> 0 -> 1`, or the order of
         all), `tree`. `count` is how many lines there are, `last` the time of the last.
     """
-    halves = records["text"].str.splitn(" : ", 2).struct.unnest()
-    numbered = records.select(*_WHOSE, "line", "position", "time").hstack(halves)
-    folded = numbered.group_by(*_WHOSE, "field_1", maintain_order=True).agg(
-        pl.col("line", "position", "time").first(),
-        pl.col("field_0").first(),
-        channels=pl.col("field_0").str.extract(_CHANNEL).unique().sort().str.join(" "),
-        last=pl.col("time").max(),
-        count=pl.len(),
+    few = distinct_texts(records["text"])
+    repeats = _repeats(records.with_columns(said=few.numbers))
+    said = repeats.hstack(_halves(few.texts)[repeats["said"]])
+    folded = said.group_by(*_WHOSE, "field_1", maintain_order=True).agg(
+        pl.col("line", "position", "time", "field_0").first(),
+        pl.col("last").max(),
+        pl.col("count").sum(),
+        channels=pl.col("channel").unique().sort().str.join(" "),
     )
     told = folded.with_columns(told=pl.col("field_1").str.extract_groups(_EDGE)).unnest("told")
     is_edge = pl.col("via").is_not_null()
@@ -66,6 +67,26 @@ def read_channels(records: pl.DataFrame) -> pl.DataFrame:
         *_WHOSE, "line", "position", "time", "last", "count", "kind", "code", "peer", "extra",
         severity=pl.lit("info"),
     )  # fmt: skip
+
+
+def _halves(texts: pl.Series) -> pl.DataFrame:
+    """Return what stands before and after the colon of messages, and the channel they tell."""
+    halves = texts.str.splitn(" : ", 2).struct.unnest()
+    return halves.with_columns(channel=pl.col("field_0").str.extract(_CHANNEL))
+
+
+def _repeats(records: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for what a process says in the same words, where it says so first.
+
+    Args:
+        records: NCCL records; `said` numbers their different texts.
+    """
+    what = pl.col("head").cast(pl.UInt64) * records.height + pl.col("said")
+    whose = ["rank"] if records["rank"].null_count() < records.height else []
+    told = records.with_row_index("at").group_by(what.alias("what"), *whose)
+    firsts = told.agg(pl.col("at").min(), last=pl.col("time").max(), count=pl.len()).sort("at")
+    rows = records.select(*_WHOSE, "line", "position", "time", "said")[firsts["at"]]
+    return rows.hstack(firsts.select("last", "count"))
 
 
 def _edge() -> list[pl.Expr]:

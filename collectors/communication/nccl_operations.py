@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.communication.communicators import CALLED, process_group
+from collectors.texts.distinct_texts import distinct_texts
 
 OPERATION_MARK: Final = ": opCount "
 
@@ -20,8 +21,6 @@ _OPERATION: Final = (
 )
 
 _POINT_TO_POINT: Final = ("Send", "Recv")
-
-_WHOSE: Final = ("host", "pid", "cuda_device", "comm")
 
 
 def read_operations(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -34,18 +33,27 @@ def read_operations(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         Rows of state `called`; `group` is a communicator of a process. Operations between two
         ranks have no number of their own: several share one, and their name tells the peer.
     """
-    parts = records["text"].str.extract_groups(_OPERATION).struct.unnest()
+    few = distinct_texts(records["text"])
+    parts = few.spread(_parts(few.texts))
+    named = records.hstack(parts)
     is_known = parts["op_count"].is_not_null()
-    found = records.hstack(parts).filter(is_known)
-    groups = found.select(_WHOSE).unique(maintain_order=True).with_columns(group=process_group())
+    found = named if is_known.all() else named.filter(is_known)
+    rows = found.select(
+        "line", "position", "time", "host", "rank", "operation", "sequence", "input_count",
+        group=process_group(), state=pl.lit(CALLED),
+    )  # fmt: skip
+    return rows, records.filter(~is_known)
+
+
+def _parts(texts: pl.Series) -> pl.DataFrame:
+    """Return what messages say of operations; null where they are none."""
+    groups = texts.str.extract_groups(_OPERATION).struct.unnest()
     pairs = pl.col("operation").is_in(_POINT_TO_POINT)
     side = pl.col("operation").replace({"Send": "send ->", "Recv": "recv <-"})
-    named = found.join(groups, on=_WHOSE, how="left", nulls_equal=True, maintain_order="left")
-    rows = named.select(
-        "line", "position", "time", "host", "rank", "group",
+    return groups.select(
+        "comm",
+        "op_count",
         operation=pl.when(pairs).then(side + pl.col("root")).otherwise("operation"),
         sequence=pl.when(~pairs).then(pl.col("op_count").str.to_integer(base=16, strict=False)),
         input_count=pl.col("input_count").cast(pl.Int64, strict=False),
-        state=pl.lit(CALLED),
-    )  # fmt: skip
-    return rows, records.filter(~is_known)
+    )

@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.identity import canonical_host
+from collectors.texts.distinct_texts import distinct_texts
 from collectors.texts.stamps import iso_time
 
 NCCL_HINT: Final = r"NCCL (?:INFO|WARN|TRACE|CALL|ABORT|version) |\] (?:INFO|WARN) "
@@ -35,8 +36,8 @@ _ODD: Final = r":\d+:\d+ .*\b(?:INFO|WARN|NCCL)|^NCCL version \d"
 
 _NAME: Final = " NCCL "
 
-_PLAIN: Final = "INFO "
-"""How nearly all records go on."""
+_PLAIN: Final = " NCCL INFO "
+"""What stands behind the head of nearly all records."""
 
 LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
 """Where 2.30 puts the place in the source, and 2.29 the communicator's rank, before a message."""
@@ -47,6 +48,9 @@ _STAMP_ALONE: Final = r"^[\[(<]?[0-9][0-9/.:, T+_-]*(?:[A-Z]{1,4})?[\])>]?\s*$"
 
 CUT_BYTES: Final = (1022, 1023)
 """Through 2.28 a longer record ends here; a blank at its end is off."""
+
+_ODD_HEADS: Final = pl.lit(2**31, dtype=pl.UInt32)
+"""More than a block has lines: from here on odd records count as heads of their own."""
 
 _KEPT: Final = ("line", "position", "time", "host", "rank", "task", "is_torn")
 
@@ -61,31 +65,36 @@ def read_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     Returns:
         The lines by `line`: `line`, `position`, `time` (the envelope's, else NCCL's own), `ahead`
         (minutes between the two), `host` (NCCL's, else the envelope's), `rank`, `task`, `is_torn`,
-        `pid`, `thread`, `cuda_device`, `level` and `text`, the bare message. Only a version's line
-        may have no printer.
+        `pid`, `thread`, `cuda_device`, `level`, `text`, the bare message, and `head`: records with
+        the same number have the same head. Only a version's line may have no printer.
     """
     is_cut = pl.col("text").str.len_bytes().is_between(*CUT_BYTES)
     lines = lines.with_columns(pl.col("is_torn") | is_cut)
-    named = lines.filter(pl.col("text").str.contains(_NAME, literal=True))
-    halves = named["text"].str.splitn(_NAME, 2).struct.unnest()
-    split = named.select(_KEPT).hstack(halves)
-    heads = _heads(split["field_0"].unique(), time_zone)
-    plain = (
-        split.filter(pl.col("field_1").str.starts_with(_PLAIN))
-        .join(heads, on="field_0", how="inner", maintain_order="left")
-        .with_columns(level=pl.lit("INFO"), text=pl.col("field_1").str.slice(len(_PLAIN)))
-    )
+    plain = _plain_records(lines, time_zone)
     if plain.height == lines.height:
-        return _finished(plain)
+        return plain
     others = lines.filter(~pl.col("line").is_in(plain["line"].implode()))
-    return pl.concat([_finished(plain), _odd_records(others, time_zone)]).sort("line")
+    return pl.concat([plain, _odd_records(others, time_zone)]).sort("line")
+
+
+def _plain_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the records with the usual level behind a head that is NCCL's."""
+    found = lines.with_columns(at=lines["text"].str.find(_PLAIN, literal=True))
+    named = found.filter(pl.col("at").is_not_null()) if found["at"].has_nulls() else found
+    text = pl.col("text").cast(pl.Binary)
+    message = text.bin.slice(pl.col("at") + len(_PLAIN)).cast(pl.String)
+    few = distinct_texts(named.select(text.bin.head(pl.col("at")).cast(pl.String)).to_series())
+    heads = few.spread(_heads(few.texts, time_zone))
+    parts = named.select(*_KEPT, message).hstack(heads)
+    known = parts.filter(pl.col("pid").is_not_null()) if heads["pid"].has_nulls() else parts
+    return _finished(known.with_columns(level=pl.lit("INFO")))
 
 
 def _heads(texts: pl.Series, time_zone: str) -> pl.DataFrame:
-    """Return the heads that are NCCL's, with what they say of their printer."""
-    groups = texts.str.extract_groups(f"{_HEAD}$").struct.unnest()
-    found = groups.hstack([texts.alias("field_0")]).drop_nulls("pid")
-    return found.select("field_0", *_printer(time_zone))
+    """Return what heads say of their printer; nothing where they are not NCCL's."""
+    own = pl.when(~pl.col("text").str.contains(_NAME, literal=True)).then("text")
+    groups = texts.to_frame("text").select(own.str.extract_groups(f"{_HEAD}$")).unnest("text")
+    return groups.with_row_index("head").select("head", *_printer(time_zone))
 
 
 def _printer(time_zone: str) -> list[pl.Expr]:
@@ -108,6 +117,7 @@ def _odd_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     return _finished(
         found.with_columns(
             *_printer(time_zone),
+            head=_ODD_HEADS + pl.int_range(pl.len(), dtype=pl.UInt32),
             level=pl.coalesce("level", "bare"),
             text=pl.when(pl.col("pid").is_null()).then(pl.col("text")).otherwise(message),
         )
@@ -133,6 +143,7 @@ def _finished(parts: pl.DataFrame) -> pl.DataFrame:
         "cuda_device",
         "level",
         "text",
+        "head",
     )
 
 

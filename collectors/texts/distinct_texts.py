@@ -1,0 +1,34 @@
+"""Look at each different text once: logs say the same again and again.
+
+A pattern costs a look at every text, and a number for each text a fraction of that. What was found
+in the different texts goes back to all lines by those numbers.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctTexts:
+    """The different ones of some texts.
+
+    Attributes:
+        texts: Each text once, in the order in which they came.
+        numbers: For each of all texts the place of its own in `texts`.
+    """
+
+    texts: pl.Series
+    numbers: pl.Series
+
+    def spread(self, found: pl.DataFrame) -> pl.DataFrame:
+        """Return a row for each of all texts, of a row for each different one."""
+        return found[self.numbers]
+
+
+def distinct_texts(texts: pl.Series) -> DistinctTexts:
+    """Return the different ones of some texts, none of which is null."""
+    # Categories of their own count from 0, in the order in which they come.
+    kind = pl.Categorical(pl.Categories.random())
+    numbers = texts.cast(kind).to_physical()
+    return DistinctTexts(texts=texts.gather(numbers.arg_unique()), numbers=numbers)
