@@ -191,9 +191,10 @@ traceback, process_exit, job_cancelled, job_step), training (evaluation, checkpo
 loss_scale, open_span), communication (net_error, comm_start, channel, setting, rank_missing,
 benchmark_end, data_corruption), opinions of tools (perf_score, straggler_report), GPUs (xid, sxid,
 gpu_lost, gpu_error, gpu_health, gpu_row_remap, gpu_recovery_action, ecc), hosts (boot, node_state,
-node_failure, pcie_error, memory_error), links (link_down, link_up), readers (collector_failed,
-warning), and more. `peer` is the other end, if named; `count` is how many equal lines it stands
-for, `last` the time of the last, null for one; `attributes` what else it says."""
+node_failure, pcie_error, memory_error), repairs (part_removed, part_installed, part_swap, repair;
+the part is `device`, what came instead `peer`), links (link_down, link_up), readers
+(collector_failed, warning), and more. `peer` is the other end, if named; `count` is how many equal
+lines it stands for, `last` the time of the last, null for one; `attributes` what else it says."""
 
 JOBS: Final = schema_of(
     {

@@ -10,6 +10,7 @@ from paceline.commands.analyze import analyze_command
 from paceline.commands.collect import collect_command
 from paceline.commands.demo import demo_command
 from paceline.commands.doctor import doctor_command
+from paceline.commands.lemons import lemons_command
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 -- the option's value, as typer hands it over
@@ -45,6 +46,7 @@ app.command("demo")(demo_command)
 app.command("analyze")(analyze_command)
 app.command("collect")(collect_command)
 app.command("doctor")(doctor_command)
+app.command("lemons")(lemons_command)
 app.add_typer(slo.app, name="slo")
 app.add_typer(dashboards.app, name="dashboards")
 

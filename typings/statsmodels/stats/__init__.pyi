@@ -1,0 +1,1 @@
+"""What we use of its statistics."""
