@@ -32,20 +32,25 @@ def wrong_rates(records: pl.DataFrame) -> pl.DataFrame:
     )
     wrong = pl.max_horizontal(pl.col("ratio"), 1 / pl.col("ratio")) >= MIN_RATE_ERROR
     first = wrong & ~wrong.shift(1, fill_value=False)
-    return rated.filter(first).select(
-        "line",
-        "position",
-        "host",
-        time="end_time",
-        kind=pl.lit("warning"),
-        code=pl.lit("sample_rate"),
-        severity=pl.lit("warning"),
-        count=pl.lit(1),
-        message=pl.format("samples per second {} at step {}", "sample_rate", "step"),
-        attributes=event_labels(
-            {
-                "reported_samples_per_second": pl.col("sample_rate"),
-                "true_samples_per_second": pl.col("true").round(6),
-            }
-        ),
+    # `pl.format` of Polars 2.1 panics where its columns are not cut into the same chunks.
+    return (
+        rated.filter(first)
+        .rechunk()
+        .select(
+            "line",
+            "position",
+            "host",
+            time="end_time",
+            kind=pl.lit("warning"),
+            code=pl.lit("sample_rate"),
+            severity=pl.lit("warning"),
+            count=pl.lit(1),
+            message=pl.format("samples per second {} at step {}", "sample_rate", "step"),
+            attributes=event_labels(
+                {
+                    "reported_samples_per_second": pl.col("sample_rate"),
+                    "true_samples_per_second": pl.col("true").round(6),
+                }
+            ),
+        )
     )

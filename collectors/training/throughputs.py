@@ -45,7 +45,8 @@ def changed_definitions(records: pl.DataFrame) -> pl.DataFrame:
     changed = sound.with_columns(
         ratio=ratio, was=before["tera_flops"], was_seconds=before["step_seconds"]
     ).filter(pl.col("ratio").log().abs() > log(MIN_CHANGE))
-    return changed.select(
+    # `pl.format` of Polars 2.1 panics where its columns are not cut into the same chunks.
+    return changed.rechunk().select(
         "line",
         "position",
         "host",
