@@ -31,6 +31,10 @@ BLOCK_TICKS: Final = 5
 PAIR_MEMBERS: Final = 3
 """Groups of up to three cannot tell who moved by peers alone."""
 
+MIN_FOLLOWED_SHARE: Final = 0.25
+"""Who gains this share of what the others gain has the same work; who gains nothing may have none
+of what became less."""
+
 MIN_POOLED: Final = 8
 """Entities from which the spread of levels in a panel is known at all."""
 
@@ -213,14 +217,29 @@ def _block_medians(ratios: Floats) -> Floats:
 
 
 def _stands(view: _View, entity: int, episode: Episode) -> bool:
-    """Return whether the stretch is the entity's own and not its group's."""
+    """Return whether the stretch is the entity's own and not its group's.
+
+    Where the peers became faster meanwhile, and the entity with them but less so, the work changed:
+    what counts then is how far from them it is since, not how far it was before.
+    """
     if episode.from_level:
         return _stands_out(view, entity, episode)
     rows = _peer_rows(view.panel.groups, entity)
     if rows.size < PAIR_MEMBERS:
         return True
     moved = known_median(_own_changes(view.panel, rows, episode)[None, :], -1)[0]
-    return not abs(moved) >= view.params.max_peer_share * episode.effect
+    alone = not abs(moved) >= view.params.max_peer_share * episode.effect
+    own = _own_changes(view.panel, np.array([entity]), episode)[0]
+    follows = bool(own <= MIN_FOLLOWED_SHARE * moved < 0)
+    return alone or (follows and _is_behind(view, entity, episode))
+
+
+def _is_behind(view: _View, entity: int, episode: Episode) -> bool:
+    """Return whether the entity's level in the stretch alone accuses it."""
+    inside = view.ratios[entity, episode.start : episode.stop]
+    level = float(np.nan_to_num(known_median(inside[None, :], -1)[0]))
+    least = log(view.params.episodes.min_level)
+    return level >= least and _stands_out(view, entity, replace(episode, effect=level))
 
 
 def _stands_out(view: _View, entity: int, episode: Episode) -> bool:

@@ -152,7 +152,7 @@ def _is_scattered(pauses: Bools, params: PauseParams) -> bool:
     """Return whether most ranks pause, seldom, for single steps, and not together."""
     shares = pauses.mean(axis=1)
     by_step: Ints = pauses.sum(axis=0)
-    begins = pauses & ~np.pad(pauses, ((0, 0), (1, 0)))[:, :-1]
+    begins: Bools = pauses & ~np.pad(pauses, ((0, 0), (1, 0)))[:, :-1]
     count = int(pauses.sum())
     usual = float(np.median(by_step[np.nonzero(pauses)[1]])) / pauses.shape[0] if count else 1.0
     return (

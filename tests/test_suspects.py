@@ -109,3 +109,21 @@ def test_fleet() -> None:
     values[planted, 120:] += np.log(1.2)
 
     assert named(values, [64] * 64) == sorted(planted.tolist())
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [
+        pytest.param((0.75, 1.2), [3], id="it gains less than its peers"),
+        pytest.param((0.75, 1.34), [], id="it gains nothing, so it has other work"),
+        pytest.param((1.4, 1.2), [], id="all became slower, it more than others"),
+        pytest.param((0.75, 1.08), [], id="hardly behind"),
+    ],
+)
+def test_peers_that_moved(factors: tuple[float, float], expected: list[int]) -> None:
+    """Where all become faster the work changed, and an entity is judged by where it is since."""
+    values = noise(12, 300)
+    values[:, 150:] += np.log(factors[0])
+    values[3, 150:] += np.log(factors[1])
+
+    assert named(values, [12]) == expected
