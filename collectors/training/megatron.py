@@ -9,12 +9,14 @@ from typing import Final
 
 import polars as pl
 
+from collectors.frames import TIME
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.training.megatron_events import EVENT_HINT, read_megatron_events
+from collectors.training.megatron_forms import read_forms
 from collectors.training.megatron_intervals import loss_states, with_intervals
-from collectors.training.megatron_records import read_records, whole_records
+from collectors.training.megatron_records import RECORD, read_records, whole_records
 from collectors.training.own_times import nearer_time, with_own_times
 from collectors.training.sample_rates import wrong_rates
 from collectors.training.throughputs import changed_definitions
@@ -41,10 +43,12 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         count something else (see `changed_definitions`), and of rates that cannot be (see
         `wrong_rates`).
     """
-    whole = whole_records(lines)
+    formed, known = read_forms(lines.select(*RECORD, "text"), options.time_zone)
+    whole = _whole(lines["text"], known)
     between = lines.filter(~whole)
     events, event_lines = read_megatron_events(between, options.time_zone)
-    records, record_lines = read_records(lines, whole, event_lines, options.time_zone)
+    others, other_lines = read_records(lines, whole, known, event_lines, options.time_zone)
+    records = pl.concat([formed.drop("text"), others], how="diagonal").sort("line")
     if records.is_empty() and event_lines.is_empty():
         return LineReading()
     loggers = _loggers(between, records, options)
@@ -56,13 +60,21 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
             steps=steps,
             events=pl.concat(told, how="diagonal_relaxed").sort("line", maintain_order=True),
         ),
-        claimed=pl.concat([record_lines, event_lines, loggers["line"]]),
+        claimed=pl.concat([formed["line"], other_lines, event_lines, loggers["line"]]),
     )
+
+
+def _whole(text: pl.Series, known: pl.Series) -> pl.Series:
+    """Return which lines hold a whole record; some are known to."""
+    rest = (~known).arg_true()
+    return known.clone().scatter(rest, whole_records(text.gather(rest)))
 
 
 def _loggers(lines: pl.DataFrame, records: pl.DataFrame, options: ReadOptions) -> pl.DataFrame:
     """Return the prefixes of loggers that stand before records: `line`, `position`, `stamped`."""
     pieces = lines.filter(pl.col("is_torn") & pl.col("text").str.contains(_LOGGER))
+    if pieces.is_empty():
+        return pl.DataFrame(schema={"line": pl.Int64, "position": pl.Int64, "stamped": TIME})
     before = records.select("position", next_line="line").unique("position", keep="first")
     mine = pieces.join(before, on="position").filter(pl.col("line") + 1 == pl.col("next_line"))
     timed = with_own_times(mine, lines, options)

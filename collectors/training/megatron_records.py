@@ -37,36 +37,37 @@ _GOES_ON: Final = r"^[^|\[\]]*\|"
 
 _FIELD: Final = r"^[^|:]*[A-Za-z][^|:]*: *[^ |]+ *\|"
 
-_RECORD: Final = ("line", "position", "time", "host")
+RECORD: Final = ("line", "position", "time", "host")
+"""What a record keeps of its line, or of its first."""
 
 
-def whole_records(lines: pl.DataFrame) -> pl.Series:
+def whole_records(text: pl.Series) -> pl.Series:
     """Return which lines hold a record from its head to its last field."""
-    text = lines["text"]
-    starts = text.str.contains(ITERATION_LINE)
-    return starts & text.str.ends_with("|") & text.str.contains(_END)
+    ended = text.str.ends_with("|") & text.str.contains(_END)
+    return ended & text.str.contains(ITERATION_LINE) if ended.any() else ended
 
 
 def read_records(
-    lines: pl.DataFrame, whole: pl.Series, others: pl.Series, time_zone: str
+    lines: pl.DataFrame, whole: pl.Series, known: pl.Series, others: pl.Series, time_zone: str
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Return the iteration records, and the lines that they are made of.
+    """Return the iteration records that are still to be read, and the lines they are made of.
 
     Args:
         lines: `LINES`.
         whole: Which of them are whole records.
+        known: Which of those are read already.
         others: The `line` numbers of those known to be something else.
         time_zone: IANA zone of stamps that carry none.
 
     Returns:
-        `line`, `position`, `time` and `host` of each record's first line, `step`, `own_time` and
-        `NUMBERS`, by line; null is not printed.
+        `RECORD` of each record's first line, `step`, `own_time` and `NUMBERS`, by line; null is not
+        printed.
     """
     parts = _loose_parts(lines, whole, others)
-    at_once = (lines if whole.all() else lines.filter(whole)).select(*_RECORD, "text")
-    known, odd = read_layouts(at_once.with_columns(record="line"))
+    at_once = lines.filter(whole & ~known).select(*RECORD, "text")
+    laid_out, odd = read_layouts(at_once.with_columns(record="line"))
     loose = pl.concat([_joined(parts), odd]).sort("line")
-    records = [known] if loose.is_empty() else [known, loose_fields(loose)]
+    records = [laid_out] if loose.is_empty() else [laid_out, loose_fields(loose)]
     told = pl.concat(records, how="diagonal").sort("line")
     claimed = pl.concat([at_once["line"], parts["line"]])
     return with_numbers(told, time_zone).drop("text", "record"), claimed
@@ -75,13 +76,19 @@ def read_records(
 def _loose_parts(lines: pl.DataFrame, whole: pl.Series, others: pl.Series) -> pl.DataFrame:
     """Return the lines of records that are not whole on one line, with `record`, their first."""
     text = pl.col("text")
-    if whole.all():
+    begins = lines.filter(~whole).select("line", text.str.contains(ITERATION_LINE))
+    broken = begins.filter("text")["line"]
+    if broken.is_empty():
         return lines.clear().with_columns(record="line")
-    is_start = text.str.contains(ITERATION_LINE)
-    marked = lines.with_columns(whole=whole, starts=is_start)
-    rows = marked.with_columns(record=pl.when("starts").then("line").forward_fill()).filter(
-        pl.col("line") - pl.col("record") < MAX_WRAPPED_LINES,
-        (~pl.col("whole").first()).over("record"),
+    starts = whole | lines["line"].is_in(broken.implode())
+    first = pl.when("starts").then("line").forward_fill()
+    rows = (
+        lines.with_columns(starts=starts)
+        .with_columns(record=first)
+        .filter(
+            pl.col("line") - pl.col("record") < MAX_WRAPPED_LINES,
+            pl.col("record").is_in(broken.implode()),
+        )
     )
     ends_in_bar = text.str.ends_with("|")
     ended = (ends_in_bar & text.str.contains(_END)) | pl.col("is_torn")
@@ -89,7 +96,7 @@ def _loose_parts(lines: pl.DataFrame, whole: pl.Series, others: pl.Series) -> pl
     is_other = pl.col("line").is_in(others.implode())
     stops = (~pl.col("starts") & (is_other | ~goes_on)) | ended.shift(1, fill_value=False)
     stopped = stops.cum_max().over("record") & ~pl.col("starts")
-    return rows.filter(~stopped).drop("starts", "whole")
+    return rows.filter(~stopped).drop("starts")
 
 
 def _joined(parts: pl.DataFrame) -> pl.DataFrame:
@@ -97,9 +104,9 @@ def _joined(parts: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("text").str.join("")
     is_cut = pl.col("is_torn").last()
     kept = pl.when(is_cut).then(text.str.replace(r"\|[^|]*$", "|")).otherwise(text)
-    firsts = pl.col(_RECORD).first()
+    firsts = pl.col(RECORD).first()
     return (
         parts.group_by("record", maintain_order=True)
         .agg(firsts, kept.alias("text"))
-        .select(*_RECORD, "text", "record")
+        .select(*RECORD, "text", "record")
     )
