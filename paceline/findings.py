@@ -40,7 +40,7 @@ from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.numerical import find_numerical
-from detectors.paces import rank_paces, traced_paces
+from detectors.paces import rank_paces
 from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
@@ -58,6 +58,7 @@ from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.telemetry import TelemetryParams, find_lost_telemetry
 from detectors.throughput_changes import find_throughput_changes
 from detectors.told_timeouts import with_timeouts
+from detectors.traced_stragglers import TraceParams, find_traced_stragglers
 from detectors.travelled_errors import TravelledParams, find_travelled_errors
 from detectors.uneven_work import UnevenParams, find_uneven_work
 from detectors.unready_hosts import UnreadyParams, find_unready_hosts
@@ -76,6 +77,7 @@ class DetectorParams:
     extremes: ExtremeParams = field(default_factory=ExtremeParams)
     scores: ScoreParams = field(default_factory=ScoreParams)
     imbalance: ImbalanceParams = field(default_factory=ImbalanceParams)
+    traces: TraceParams = field(default_factory=TraceParams)
     uneven: UnevenParams = field(default_factory=UnevenParams)
     jobs: JobParams = field(default_factory=JobParams)
     short_jobs: ShortJobParams = field(default_factory=ShortJobParams)
@@ -119,6 +121,7 @@ class Views:
     transfers: pl.LazyFrame
     coverage: pl.LazyFrame
     fabric: Fabric
+    ops: pl.LazyFrame
     steps: pl.LazyFrame
     clean_steps: pl.LazyFrame
     run_jobs: pl.LazyFrame
@@ -135,6 +138,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("reported extremes", lambda v, p: find_reported_extremes(v.events, p.extremes)),
     ("scores", lambda v, p: find_scored_ranks(v.events, p.scores)),
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
+    ("traces", lambda v, p: find_traced_stragglers(v.ops, p.traces)),
     ("uneven work", lambda v, p: find_uneven_work(v.paces, p.uneven)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs, job_paces(v.steps))),
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
@@ -195,7 +199,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
     roles = rank_roles(reading.placements.lazy(), samples).collect()
     judged = without_planned_pauses(clean_steps(steps, params.cleaning), events)
     clean = judged.collect().lazy()
-    paces = pl.concat([rank_paces(clean, roles.lazy()), traced_paces(reading.ops.lazy())])
+    paces = rank_paces(clean, roles.lazy())
     return Views(
         samples=samples,
         events=events,
@@ -203,6 +207,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         transfers=reading.transfers.lazy(),
         coverage=reading.coverage.lazy(),
         fabric=fabric_of(samples, events, reading.links.lazy(), params.counters),
+        ops=reading.ops.lazy(),
         steps=steps,
         clean_steps=clean,
         run_jobs=reading.jobs.lazy(),
