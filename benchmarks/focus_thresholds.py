@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from detectors.focus import focus_statistics
-from detectors.panels import Floats
+from detectors.panels import Floats, Ints
 
 LEVELS: Final = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0)
 SEED: Final = 20230601
@@ -36,7 +36,7 @@ def _first_alarms(statistics: Floats, level: float) -> tuple[float, float]:
     """Return the ticks waited for first alarms, cut at the end, and how many came."""
     over = statistics > level
     came = over.any(axis=1)
-    first = np.where(came, over.argmax(axis=1) + 1, statistics.shape[1])
+    first: Ints = np.where(came, over.argmax(axis=1) + 1, statistics.shape[1])
     return float(first.sum()), float(came.sum())
 
 
