@@ -1,14 +1,23 @@
 """Attributes of an event, from expressions by name."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import polars as pl
 
 from collectors.frames import LABEL
 
+_BETWEEN: Final = "\ufdd0"
+"""Stands between two attributes. Unicode keeps it for use inside programs: no text has it."""
+
+_NAMED: Final = "\ufdd1"
+"""Stands between an attribute's name and its value, and in no text either."""
+
 
 def event_labels(values: Mapping[str, pl.Expr]) -> pl.Expr:
     """Return `attributes` of `EVENTS`.
+
+    One text with all of them, taken apart again, is quicker by far than a list of pairs.
 
     Args:
         values: Expressions by the name of the attribute; one that is null is left out of a row.
@@ -16,12 +25,11 @@ def event_labels(values: Mapping[str, pl.Expr]) -> pl.Expr:
     Returns:
         The pairs in the order given; null where none is left.
     """
-    pairs = [
-        pl.struct(key=pl.lit(name), value=value.cast(pl.String)) for name, value in values.items()
-    ]
-    said = pl.element().filter(pl.element().struct.field("value").is_not_null())
-    kept = pl.concat_list(pairs).list.eval(said)
-    return pl.when(kept.list.len() > 0).then(kept).cast(pl.List(LABEL))
+    texts = [pl.lit(f"{name}{_NAMED}") + value.cast(pl.String) for name, value in values.items()]
+    joined = pl.concat_str(texts, separator=_BETWEEN, ignore_nulls=True)
+    pair = pl.element().str.splitn(_NAMED, 2).struct.rename_fields(["key", "value"])
+    said = pl.when(joined != "").then(joined).str.split(_BETWEEN)
+    return said.list.eval(pair).cast(pl.List(LABEL))
 
 
 def label_value(name: str) -> pl.Expr:
