@@ -80,8 +80,8 @@ def _stage_order(trace: Trace, stage: int) -> list[Work]:
     the workers' steps that have both rows, so neither missing rows nor uneven steps move it.
     """
     depth, _, replicas, steps = trace.shape
-    count = max(MIN_VOTERS, MAX_COMPARED // depth**2)
-    voters = np.unique(np.linspace(0, replicas * steps - 1, count).astype(np.int64))
+    count = min(max(MIN_VOTERS, MAX_COMPARED // depth**2), replicas * steps)
+    voters = np.arange(count) * (replicas * steps) // count
     forward, backward = (trace.starts[way][:, stage].reshape(depth, -1)[:, voters] for way in WAYS)
     first, then = forward[:, None], backward[None]
     is_before = (first < then).sum(axis=2) > (first > then).sum(axis=2)
