@@ -5,26 +5,32 @@ device signals say which GPU. A job that slowed as a whole is explained when som
 with it. Source: methods reference, sections 2, 5 (corroboration by a second family) and 6.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from itertools import groupby
 from typing import Any, Final
 
 import polars as pl
 
 from detectors.placing import ROLES
-from detectors.promotion import PromotionParams, overlap, promote
+from detectors.promotion import DRIFT, PromotionParams, overlap, promote, rack_of
 from detectors.verdicts import Evidence, Subject, Verdict, sort_verdicts
 
 SLOW_KINDS: Final = frozenset({"slow", "flapping", "degrading"})
 
-EXPLAINING_KINDS: Final = SLOW_KINDS | {"link_fault", "congestion"}
+EXPLAINING_KINDS: Final = SLOW_KINDS | {"link_fault", "congestion", DRIFT}
 """Findings that can slow a whole job."""
 
 ROOT_KINDS: Final = frozenset({"crash", "mismatch", "link_fault"})
 """Findings that leave others waiting."""
 
-_TIMED_LEVELS: Final = ("rank", "host")
+MIN_SICK: Final = 2
+"""Devices that must be sick for a host or a rack to be explained by what they share."""
+
+MIN_ALIKE_SHARE: Final = 0.6
+"""Share of them that must show the same (methods reference, section 6: 60 % of the children)."""
+
+_TIMED_LEVELS: Final = ("rank", "host", "rack")
 
 
 def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]:
@@ -36,24 +42,29 @@ def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]
 
     Returns:
         Slow ranks and hosts that one device explains are replaced by a verdict on that device;
-        jobs that slowed while something named did are marked as explained. Nothing else changes.
+        hosts and racks of which several are sick take over what these have in common; jobs that
+        slowed while something named did are marked as explained. Nothing else changes.
     """
     places = roles.select(ROLES.names()).to_dicts()
     devices = [_placed(one, places) for one in verdicts if one.level == "gpu"]
-    sick = [one for one in devices if one.kind in SLOW_KINDS]
+    # A device that was set to be slow explains as well; then nobody is sick.
+    sick = [one for one in devices if one.kind in SLOW_KINDS | {DRIFT}]
     rest = [one for one in verdicts if one.level != "gpu"]
     timed = [one for one in rest if one.level in _TIMED_LEVELS and one.kind in SLOW_KINDS]
     joined = [_explained(one, _culprits(one, sick), places) for one in timed]
     used = {id(device) for one in timed for device in _culprits(one, sick)}
     alone = [one for one in devices if id(one) not in used]
-    children = {host: len(list(rows)) for host, rows in groupby(sorted(_hosts(places)))}
-    named = [*joined, *promote(alone, children, "host", PromotionParams())]
+    named = [*joined, *_in_families(alone, places)]
     others = [one for one in rest if one not in timed]
     return sort_verdicts(_without_cascades(_with_jobs([*named, *others])))
 
 
-def _hosts(places: list[dict[str, Any]]) -> list[str]:
-    return [row["host"] for row in places if row["host"] is not None]
+def _in_families(devices: list[Verdict], places: list[dict[str, Any]]) -> list[Verdict]:
+    """Return findings on devices with those of whole hosts, and of whole racks, as one."""
+    hosts = [row["host"] for row in places if row["host"] is not None]
+    racks = Counter(rack for host in set(hosts) if (rack := rack_of(host)) is not None)
+    by_host = promote(devices, Counter(hosts), "host", PromotionParams())
+    return promote(by_host, racks, "rack", PromotionParams())
 
 
 def _placed(verdict: Verdict, places: list[dict[str, Any]]) -> Verdict:
@@ -76,20 +87,19 @@ def _placed(verdict: Verdict, places: list[dict[str, Any]]) -> Verdict:
 
 
 def _culprits(timed: Verdict, sick: Sequence[Verdict]) -> list[Verdict]:
-    """Return the devices that were slow on the same host, and the same GPU if one is named."""
+    """Return the devices that were slow in the same rack, or on the same host and GPU if named."""
     return [
         one
         for one in sick
-        if one.subject.host == timed.subject.host
-        and (timed.subject.gpu is None or one.subject.gpu == timed.subject.gpu)
+        if _is_within(one.subject, timed)
         and overlap(replace(one, onset_step=None), replace(timed, onset_step=None))
     ]
 
 
 def _explained(timed: Verdict, devices: list[Verdict], places: list[dict[str, Any]]) -> Verdict:
     """Return the timing verdict, on the device if exactly one explains it."""
-    if len(devices) != 1:
-        return timed
+    if len(devices) != 1 or timed.level == "rack":
+        return _with_causes(timed, devices)
     device = devices[0]
     mates = sorted(
         row["rank"]
@@ -102,6 +112,7 @@ def _explained(timed: Verdict, devices: list[Verdict], places: list[dict[str, An
     found = [one.detected for one in (timed, device) if one.detected]
     return replace(
         timed,
+        kind=device.kind if device.kind == DRIFT else timed.kind,
         level="gpu",
         subject=_union(device.subject, timed.subject),
         onset=min(starts, default=None),
@@ -112,6 +123,34 @@ def _explained(timed: Verdict, devices: list[Verdict], places: list[dict[str, An
         victims=tuple(f"rank {rank}" for rank in mates) if timed.level == "host" else (),
         alternatives=(),
         action=device.action or timed.action,
+    )
+
+
+def _is_within(device: Subject, timed: Verdict) -> bool:
+    subject, host = timed.subject, device.host
+    if timed.level == "rack":
+        return host is not None and rack_of(host) == subject.rack
+    return host == subject.host and subject.gpu in {None, device.gpu}
+
+
+def _with_causes(timed: Verdict, devices: list[Verdict]) -> Verdict:
+    """Return the verdict on a host or a rack with what most of its sick devices have in common."""
+    causes = Counter(one.cause for one in devices if one.cause is not None)
+    if len(devices) < MIN_SICK or not causes:
+        return timed
+    cause, count = max(causes.items(), key=lambda item: (item[1], item[0]))
+    if count < MIN_ALIKE_SHARE * len(devices):
+        return timed
+    alike = [one for one in devices if one.cause == cause]
+    what = f"{count} of its devices show {cause}"
+    seen = Evidence(source="attribution", time=alike[0].onset, what=what)
+    return replace(
+        timed,
+        kind=DRIFT if all(one.kind == DRIFT for one in alike) else timed.kind,
+        cause=cause,
+        confidence="high",
+        evidence=(*timed.evidence[:1], seen, *alike[0].evidence, *timed.evidence[1:]),
+        action=alike[0].action or timed.action,
     )
 
 

@@ -35,6 +35,9 @@ twice the peers' share."""
 CONFIGURED: Final = frozenset({"clock_setting", "power_cap"})
 """Causes that, from the first reading on, are a setting and no fault."""
 
+LIMITS: Final = ("power_limit_watts", "application_sm_clock_hertz")
+"""Signals that show what a device was set to."""
+
 STRONG_RATIO: Final = 1.15
 _TOLD: Final = (
     ("gpu_temperature_celsius", "temperature", 1.0, "C"),
@@ -82,7 +85,7 @@ def accuse_device(case: DeviceCase, suspect: Suspect) -> Verdict:
     inside = _inside(case, suspect, entity)
     cause = _cause(inside)
     return Verdict(
-        kind=_kind(suspect, cause),
+        kind=_kind(suspect, cause, inside),
         level=_LEVELS.get(entity["device_kind"], "host"),
         subject=Subject(
             run=entity["run"], host=entity["host"], gpu=_number(entity), device=entity["device"]
@@ -100,11 +103,26 @@ def accuse_device(case: DeviceCase, suspect: Suspect) -> Verdict:
 
 
 def _kind(
-    suspect: Suspect, cause: str | None
+    suspect: Suspect, cause: str | None, inside: pl.DataFrame
 ) -> Literal["slow", "degrading", "flapping", "config_drift"]:
-    if cause in CONFIGURED and suspect.episode.from_level:
+    """Return `config_drift` for what was set: from the first reading on, or to a limit it shows."""
+    if cause in CONFIGURED and (suspect.episode.from_level or _has_lower_limit(inside)):
         return "config_drift"
     return slow_kind(suspect)
+
+
+def _has_lower_limit(inside: pl.DataFrame) -> bool:
+    """Return whether the suspect's power limit or set clock is below its peers'."""
+    limits = (
+        inside.filter(pl.col("signal").is_in(LIMITS))
+        .drop_nulls("value")
+        .group_by("signal")
+        .agg(
+            own=pl.col("value").filter("own").median(),
+            peers=pl.col("value").filter(~pl.col("own")).median(),
+        )
+    )
+    return bool(limits.select((pl.col("own") < pl.col("peers")).any()).item())
 
 
 def _number(entity: dict[str, Any]) -> int | None:

@@ -16,7 +16,9 @@ from typing import Final
 
 from detectors.verdicts import Evidence, Level, Subject, Verdict
 
-PROMOTED_KINDS: Final = frozenset({"slow", "flapping", "degrading"})
+DRIFT: Final = "config_drift"
+
+PROMOTED_KINDS: Final = frozenset({"slow", "flapping", "degrading", DRIFT})
 
 _RACK: Final = re.compile(r"(?:^|[-_.])(r(?:ack)?-?\d+)(?=[-_.])")
 """A rack in a host name: `gpu-r3-n07`, `rack12-node4`. Hosts named otherwise have no known rack."""
@@ -55,7 +57,7 @@ def promote(
     """Return the verdicts with bad families replaced by one of their parent.
 
     Args:
-        verdicts: Findings of any kind and level.
+        verdicts: Findings of any kind and level; what was set and what is sick are two families.
         children: How many children each parent has, judged ones, good and bad.
         level: The parent's level: host for ranks and devices, rack for hosts.
         params: When to promote.
@@ -64,15 +66,16 @@ def promote(
         Parents, the children that stand for themselves, and all other verdicts untouched.
     """
     kept: list[Verdict] = []
-    families: dict[str, list[Verdict]] = {}
+    families: dict[tuple[str, bool], list[Verdict]] = {}
     for verdict in verdicts:
         parent = _parent_name(verdict, level)
         if parent is not None and verdict.kind in PROMOTED_KINDS:
-            families.setdefault(parent, []).append(verdict)
+            families.setdefault((parent, verdict.kind == DRIFT), []).append(verdict)
         else:
             kept.append(verdict)
-    for name in sorted(families):
-        kept += _family(families[name], name, children.get(name, 0), level, params)
+    for name, drifts in sorted(families):
+        members = families[name, drifts]
+        kept += _family(members, name, children.get(name, 0), level, params)
     return kept
 
 

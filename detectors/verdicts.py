@@ -76,8 +76,8 @@ class Subject:
 
     def known(self) -> dict[str, str | int]:
         """Return the fields that are set, in the order above."""
-        pairs = ((item.name, getattr(self, item.name)) for item in fields(self))
-        return {name: value for name, value in pairs if value is not None}
+        names = (item.name for item in fields(self))
+        return {name: told for name in names if (told := getattr(self, name)) is not None}
 
     def phrase(self) -> str:
         """Return the subject as words for a page, such as `gpu 4 (rank 116) on hx8-015`."""
@@ -85,8 +85,7 @@ class Subject:
             return f"link {self.link}"
         rank = None if self.rank is None else f"rank {self.rank}"
         name = rank if self.gpu is None else f"gpu {self.gpu}" + (f" ({rank})" if rank else "")
-        if name is None and self.device:
-            name = self.device
+        name = name or self.device
         if self.host:
             return f"{name} on {self.host}" if name else self.host
         if name is None and self.worker is not None:
@@ -95,7 +94,8 @@ class Subject:
             name = f"stage {self.pp}"
         if name is None and self.switch:
             name = f"port {self.port} of {self.switch}" if self.port else f"switch {self.switch}"
-        return name or self.group or (f"run {self.run}" if self.run else "unnamed")
+        rack, run = self.rack and f"rack {self.rack}", self.run and f"run {self.run}"
+        return name or rack or self.group or run or "unnamed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,15 +286,11 @@ def _plain(value: object) -> object:
     if isinstance(value, Subject):
         return value.known()
     if isinstance(value, Evidence):
-        return _evidence_json(value)
+        time = value.time and rfc3339(value.time)
+        return {"source": value.source, "time": time, "what": value.what}
     if isinstance(value, tuple):
         return [_plain(one) for one in cast("tuple[object, ...]", value)]
     return value
-
-
-def _evidence_json(seen: Evidence) -> dict[str, str | None]:
-    time = rfc3339(seen.time) if seen.time else None
-    return {"source": seen.source, "time": time, "what": seen.what}
 
 
 def rfc3339(time: datetime) -> str:

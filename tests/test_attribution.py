@@ -1,5 +1,6 @@
 """Tests of joining findings into causes."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -63,7 +64,7 @@ def device(gpu: int, host: str = "n1", onset: int = 9, **other: Any) -> Verdict:
         detected=minute(13),
         cleared=other.get("cleared"),
         slowdown=1.3,
-        cause="thermal",
+        cause=other.get("cause", "thermal"),
         confidence="high",
         action="drain",
         evidence=(Evidence(source="sm_clock_hertz", what="low"),),
@@ -112,6 +113,21 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str]]:
             id="two throttled GPUs leave the host as the smallest defensible domain",
         ),
         pytest.param(
+            [timed(level="rank", host="n1", rank=6, gpu=2), device(2, kind="config_drift")],
+            [("config_drift", "gpu", "gpu 2 (rank 6) on n1")],
+            id="a GPU that was set lower is no sick rank",
+        ),
+        pytest.param(
+            [timed(host="n1"), device(1, kind="config_drift"), device(2, kind="config_drift")],
+            [("config_drift", "host", "n1")],
+            id="nor is a host whose GPUs were",
+        ),
+        pytest.param(
+            [device(gpu, kind="config_drift") for gpu in range(4)],
+            [("config_drift", "host", "n1")],
+            id="all GPUs of a host that were set lower are the host",
+        ),
+        pytest.param(
             [timed(host="n1"), device(2, host="n0")],
             [("slow", "gpu", "gpu 2 (rank 2) on n0"), ("slow", "host", "n1")],
             id="a GPU of another host explains nothing",
@@ -156,6 +172,54 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str]]:
 def test_causes(verdicts: list[Verdict], expected: list[tuple[str, str, str]]) -> None:
     """Findings of different families become one cause where they agree in place and time."""
     assert told(attribute(verdicts, roles())) == expected
+
+
+def rack(*causes: str | None) -> tuple[list[Verdict], pl.DataFrame]:
+    """Return a slow rack of three hosts with sick GPUs of the given causes, and its roles."""
+    renamed = pl.concat_str(pl.lit("gpu-r1-"), "host").alias("host")
+    whole = replace(timed(level="rack"), subject=Subject(run="r", attempt=0, rack="r1"))
+    sick = [
+        replace(one, subject=replace(one.subject, host=f"gpu-r1-{one.subject.host}"))
+        for at, cause in enumerate(causes)
+        for one in [device(at % 4, host=f"n{at // 4}", cause=cause)]
+    ]
+    return [whole, *sick], roles(hosts=3).with_columns(renamed)
+
+
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        pytest.param(["thermal"] * 8, ("thermal", "high"), id="all are hot"),
+        pytest.param(["thermal"] * 5 + ["clock"] * 3, ("thermal", "high"), id="most are hot"),
+        pytest.param(["thermal"] * 4 + ["clock"] * 4, ("compute", "medium"), id="they differ"),
+        pytest.param([None] * 8, ("compute", "medium"), id="nobody knows why"),
+        pytest.param(["thermal"], ("compute", "medium"), id="one is hot"),
+        pytest.param([], ("compute", "medium"), id="no device shows it"),
+    ],
+)
+def test_racks(causes: list[str | None], expected: tuple[str, str]) -> None:
+    """A rack that is slow takes over what most of its sick devices show, and speaks for them."""
+    found = attribute(*rack(*causes))
+
+    assert [(one.level, one.cause, one.confidence) for one in found] == [("rack", *expected)]
+
+
+def test_a_rack_by_its_devices() -> None:
+    """Without step times the devices of all hosts of a rack are the rack."""
+    verdicts, places = rack(*["thermal"] * 12)
+    found = attribute(verdicts[1:], places)
+
+    assert [(one.level, one.subject.phrase(), one.cause) for one in found] == [
+        ("rack", "rack r1", "thermal")
+    ]
+
+
+def test_another_rack() -> None:
+    """Sick devices of another rack explain nothing."""
+    verdicts, places = rack("thermal")
+    other = replace(verdicts[0], subject=Subject(run="r", attempt=0, rack="r2"))
+
+    assert [one.level for one in attribute([other, verdicts[1]], places)] == ["gpu", "rack"]
 
 
 def test_merged_evidence() -> None:

@@ -90,6 +90,21 @@ def capped(signals: Signals, _: np.random.Generator) -> None:
     signals[REASONS][SICK] = 0x4
 
 
+def capped_later(signals: Signals, _: np.random.Generator) -> None:
+    """One GPU's power limit is lowered while it works."""
+    signals["power_limit_watts"] = np.full((GPUS, TICKS), 700.0)
+    signals["power_limit_watts"][SICK, 80:] = 550.0
+    signals[CLOCK][SICK, 80:] -= 300e6
+    signals[REASONS][SICK, 80:] = 0x4
+
+
+def at_the_cap(signals: Signals, _: np.random.Generator) -> None:
+    """One GPU reaches a limit that all have."""
+    signals["power_limit_watts"] = np.full((GPUS, TICKS), 700.0)
+    signals[CLOCK][SICK, 80:] -= 300e6
+    signals[REASONS][SICK, 80:] = 0x4
+
+
 def set_lower(signals: Signals, _: np.random.Generator) -> None:
     """One GPU has lower application clocks."""
     signals[CLOCK][SICK] -= 300e6
@@ -127,6 +142,10 @@ def slow_when_busy(signals: Signals, rng: np.random.Generator) -> None:
     [
         pytest.param(throttled, "slow", "thermal", 1.158, 80, id="heat slows one"),
         pytest.param(capped, "config_drift", "power_cap", 1.179, None, id="a lower cap is drift"),
+        pytest.param(
+            capped_later, "config_drift", "power_cap", 1.179, 80, id="a cap that is lowered is too"
+        ),
+        pytest.param(at_the_cap, "slow", "power_cap", 1.179, 80, id="a cap that all have is not"),
         pytest.param(
             set_lower, "config_drift", "clock_setting", 1.179, None, id="a lower clock is drift"
         ),
