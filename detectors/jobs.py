@@ -14,6 +14,7 @@ import polars as pl
 
 from collectors.frames import require
 from detectors.episodes import Episode, EpisodeParams, find_episodes
+from detectors.level_words import level_evidence
 from detectors.panels import Floats
 from detectors.pauses import JOB_PACES
 from detectors.peers import known_median, tick_noise
@@ -108,6 +109,7 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         f"step time {inside:.4g} s, x{ratio:.2f} of the run's own good pace, over "
         f"{episode.bad_ticks} steps from step {int(ticks[episode.start])}"
     )
+    levels = level_evidence(rows[episode.start : episode.stop])
     verdict = Verdict(
         kind="degrading" if episode.is_ramp else "group_slow",
         level="job",
@@ -116,7 +118,7 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         confidence="high" if ratio >= 1.3 else "medium",  # noqa: PLR2004 -- the ratio from which timing alone is enough
         peers="the run's own earlier steps",
         peer_count=0,
-        evidence=(Evidence(source="steps", time=span["onset"], what=what),),
+        evidence=(Evidence(source="steps", time=span["onset"], what=what), *levels),
         action="look for what all ranks share: fabric, storage, power, a changed configuration",
         **span,
     )
