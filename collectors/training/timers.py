@@ -25,6 +25,12 @@ _ALL: Final = r"(?:^|:)\s*times across ranks \(ms\):\s*$"
 
 _OLD: Final = r"(?:^|[\] ])time \(ms\)(?: \||$)"
 
+_OLD_MARK: Final = "time (ms)"
+"""What a line holds that ends in a bar and is of a report."""
+
+_ITERATION_MARK: Final = "iteration "
+"""What each iteration line holds."""
+
 _ITEM: Final = r"^\s+([A-Za-z][\w/.-]*?) ?\.*: (?:\(([\d.]+), )?([\d.]+)\)?$"
 
 _TIMER: Final = r"^\s*([A-Za-z][\w/-]*):$"
@@ -85,8 +91,9 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         .when(text.str.contains(_OLD))
         .then(pl.lit("old"))
     )
-    is_iteration = lines["text"].str.contains(ITERATION_LINE)
-    others = lines.filter(~is_iteration)
+    others = lines.filter(
+        ~text.str.ends_with("|") | text.str.contains(_OLD_MARK, literal=True)
+    ).filter(~text.str.contains(ITERATION_LINE))
     known = others.filter(text.str.contains(_KNOWN)).with_columns(head=form)
     far = pl.col("line").diff() > MAX_GAP_LINES
     begins = pl.col("head").is_not_null() | far.fill_null(value=True)
@@ -98,12 +105,26 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         | ((pl.col("form") == "summary") & text.str.contains(_ITEM))
         | ((pl.col("form") == "all") & text.str.contains(f"{_TIMER}|{_RANK}"))
     )
-    told = lines.select("line", iteration="line").filter(is_iteration)
-    dated = parts.join_asof(told, on="line", check_sortedness=False)
-    near = lines.join(dated.select(line="iteration").unique(), on="line", how="semi")
+    return _after_iterations(parts, lines, time_zone)
+
+
+def _after_iterations(parts: pl.DataFrame, lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the parts with the iteration line before each, its step and its time."""
+    told = lines.select("line", "time", "text")
+    likely = told.filter(pl.col("text").str.contains(_ITERATION_MARK, literal=True))
+    dated, near = _before(parts, likely)
+    if not near["text"].str.contains(ITERATION_LINE).all():
+        dated, near = _before(parts, likely.filter(pl.col("text").str.contains(ITERATION_LINE)))
     return dated.join(
         _iterations(near, time_zone), on="iteration", how="left", maintain_order="left"
     )
+
+
+def _before(parts: pl.DataFrame, lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the parts with the last of some lines before each as `iteration`, and those lines."""
+    told = lines.select("line", iteration="line")
+    dated = parts.join_asof(told, on="line", check_sortedness=False)
+    return dated, lines.join(dated.select(line="iteration").unique(), on="line", how="semi")
 
 
 def _iterations(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -152,13 +173,18 @@ def _is(pattern: str) -> pl.Expr:
 
 def _summaries_of(parts: pl.DataFrame) -> pl.DataFrame:
     """Return `EVENTS`, one a report that names no rank."""
-    first = pl.col("line", "position", "host", "time", "at", "at_time").first()
+    joined = (
+        parts.filter(pl.col("report").is_duplicated())
+        .group_by("report")
+        .agg(message=pl.col("text").str.join("\n"))
+    )
     return (
-        parts.with_columns(pairs=_pairs())
-        .group_by("report", maintain_order=True)
-        .agg(first, message=pl.col("text").str.join("\n"), attributes=_together())
+        parts.unique("report", keep="first", maintain_order=True)
+        .join(joined, on="report", how="left", maintain_order="left")
+        .join(_attributes(parts), on="report", how="left", maintain_order="left")
         .with_columns(
-            pl.col("attributes").list.drop_nulls().cast(pl.List(LABEL)),
+            pl.col("attributes").fill_null(pl.lit([], dtype=pl.List(LABEL))),
+            message=pl.coalesce("message", "text"),
             time=pl.col("time").fill_null(pl.col("at_time")),
             kind=pl.lit("timers"),
             code=pl.col("at").cast(pl.String),
@@ -168,26 +194,37 @@ def _summaries_of(parts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _together() -> pl.Expr:
-    return pl.col("pairs").list.explode(keep_nulls=False, empty_as_null=False)
+def _attributes(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return of reports `attributes`: the seconds that their lines tell, by name."""
+    groups = pl.col("text").str.extract_groups(_ITEM).struct.rename_fields(["name", "low", "high"])
+    items = parts.select("report", "line", "text", groups.struct.unnest())
+    pairs = pl.concat(
+        [_ranges(items.drop_nulls("name")), _inline(items.filter(pl.col("name").is_null()))]
+    )
+    seconds = pl.col("value").cast(pl.Float64, strict=False) / 1000
+    return (
+        pairs.with_columns(value=seconds.round(9).cast(pl.String))
+        .drop_nulls("value")
+        .sort("line", maintain_order=True)
+        .group_by("report", maintain_order=True)
+        .agg(attributes=pl.struct("key", "value"))
+    )
 
 
-def _pairs() -> pl.Expr:
-    """Return the seconds that a line tells, by name."""
-    text = pl.col("text")
-    name, low, high = (text.str.extract(_ITEM, at) for at in (1, 2, 3))
-    least = _label(pl.format("min {}", name), low)
-    most = _label(pl.format("max {}", name), high)
-    inline = text.str.split("|").list.slice(1).list.eval(_inline(pl.element()))
-    return pl.when(name.is_not_null()).then(pl.concat_list(least, most)).otherwise(inline)
+def _ranges(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the milliseconds of lines that tell a timer's largest, and maybe its smallest."""
+    ends = pl.concat_list("low", "high")
+    keys = pl.concat_list(pl.format(f"{end} {{}}", "name") for end in ("min", "max"))
+    return items.select("report", "line", key=keys, value=ends).explode("key", "value")
 
 
-def _inline(piece: pl.Expr) -> pl.Expr:
-    return _label(piece.str.extract(r"^\s*(\S+): "), piece.str.extract(r": ([\d.]+)\s*$"))
-
-
-def _label(key: pl.Expr, milliseconds: pl.Expr) -> pl.Expr:
-    """Return a label with the seconds of some milliseconds; null where there are none."""
-    seconds = milliseconds.cast(pl.Float64, strict=False) / 1000
-    pair = pl.struct(key=key, value=seconds.round(9).cast(pl.String))
-    return pl.when(seconds.is_not_null()).then(pair)
+def _inline(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the milliseconds between the bars of lines, by name."""
+    pieces = lines.select("report", "line", piece=pl.col("text").str.split("|").list.slice(1))
+    piece = pl.col("piece")
+    return pieces.explode("piece", empty_as_null=False).select(
+        "report",
+        "line",
+        key=piece.str.extract(r"^\s*(\S+): "),
+        value=piece.str.extract(r": ([\d.]+)\s*$"),
+    )
