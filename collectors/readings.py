@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from typing import Any, Final
 
 import polars as pl
@@ -124,6 +125,27 @@ def join_readings(readings: Iterable[Reading]) -> Reading:
         name: pl.concat([part.frame(name) for part in parts], how="vertical") for name in FRAMES
     }
     return Reading(**whole, lines_used=sum(part.lines_used for part in parts))
+
+
+def with_own_memory(reading: Reading) -> Reading:
+    """Return a reading that holds nothing but its rows; see `own_rows`."""
+    own: dict[str, Any] = {
+        name: own_rows(reading.frame(name)) for name in FRAMES if reading.frame(name).height
+    }
+    return replace(reading, **own)
+
+
+def own_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame that holds nothing but its rows.
+
+    The texts of a frame point into those that they were cut out of: a few rows of a file keep the
+    whole of it in memory, and so do those of thousands of files. Rows that were written and read
+    again have their own.
+    """
+    written = BytesIO()
+    frame.write_ipc_stream(written)
+    written.seek(0)
+    return pl.read_ipc_stream(written)
 
 
 def reject_file(source: str, reason: str, text: str = "", count: int = 1) -> Reading:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
+from collectors.communication.call_folds import FoldedCalls, fold_calls, join_folded
 from collectors.communication.communicators import name_communicators
 from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
@@ -17,7 +18,7 @@ from collectors.dialects import read_file
 from collectors.hosts.replayed_lines import drop_replays
 from collectors.hosts.xid_hints import drop_told_xids
 from collectors.names.aliases import resolve_devices
-from collectors.readings import Reading, join_readings
+from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 from paceline.metric_parts import join_metric_parts
 from paceline.naming import Origin, name_runs
@@ -28,6 +29,7 @@ from paceline.run_attempts import (
     number_rounds,
 )
 from paceline.successions import number_successions
+from paceline.undated import would_be_dated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -109,17 +111,21 @@ def read_sources(
     Returns:
         One reading of all; rows keep the files' order.
     """
-    readings = _read(files, options, say)
+    folds = _read(files, options, say)
     if options.year is None:
-        year = _newest_year(readings)
-        undated = [at for at, one in enumerate(readings) if _has_undated(one)]
+        year = _newest_year([one.reading for one in folds])
         again = replace(options, year=year)
         if year is not None:
+            undated = [
+                at
+                for at, (file, one) in enumerate(zip(files, folds, strict=True))
+                if would_be_dated(file.path, one.reading)
+            ]
             fresh = _read([files[at] for at in undated], again, _say_nothing)
-            for at, reading in zip(undated, fresh, strict=True):
-                readings[at] = reading
+            for at, fold in zip(undated, fresh, strict=True):
+                folds[at] = fold
     origins = {one.name: one.origin for one in files}
-    return name_things(join_readings(readings), origins)
+    return name_things(join_folded(folds), origins)
 
 
 def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
@@ -155,18 +161,19 @@ def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
 
 def _read(
     files: Sequence[SourceFile], options: ReadOptions, say: Callable[[str, int, int], None]
-) -> list[Reading]:
-    readings: list[Reading] = []
+) -> list[FoldedCalls]:
+    folds: list[FoldedCalls] = []
     with ThreadPoolExecutor(WORKERS) as pool:
         results = pool.map(partial(_read_one, options=options), files)
-        for one, reading in zip(files, results, strict=True):
-            readings.append(reading)
-            say(one.name, len(readings), len(files))
-    return readings
+        for one, fold in zip(files, results, strict=True):
+            folds.append(fold)
+            say(one.name, len(folds), len(files))
+    return folds
 
 
-def _read_one(file: SourceFile, *, options: ReadOptions) -> Reading:
-    return read_file(file.path, file.name, options)
+def _read_one(file: SourceFile, *, options: ReadOptions) -> FoldedCalls:
+    """Return what a file says, its calls folded at once: those of all files are too many."""
+    return fold_calls(read_file(file.path, file.name, options))
 
 
 def _say_nothing(_name: str, _done: int, _all: int) -> None:
@@ -180,12 +187,3 @@ def _newest_year(readings: Sequence[Reading]) -> int | None:
         for name, column in _DATED
     ]
     return max((time.year for time in newest if time is not None), default=None)
-
-
-def _has_undated(reading: Reading) -> bool:
-    """Return whether a reading holds log rows whose time is not known."""
-    return any(
-        reading.frame(name).select(pl.col("time").is_null().any()).item()
-        for name in ("collectives", "events")
-        if reading.frame(name).height
-    )

@@ -40,6 +40,12 @@ def process_group() -> pl.Expr:
     return pl.format("{}:{}/{}", "pid", device, "comm")
 
 
+def is_local_call() -> pl.Expr:
+    """Return whether a row of `COLLECTIVES` is a call whose group only its process knows."""
+    is_local = pl.col("group").str.contains(_PROCESS_GROUP)
+    return ((pl.col("state") == CALLED) & is_local).fill_null(value=False)
+
+
 def name_communicators(collectives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Return collectives in which NCCL's groups have the name that all members give them.
 
@@ -52,8 +58,8 @@ def name_communicators(collectives: pl.DataFrame, events: pl.DataFrame) -> pl.Da
         Where no line tells a communicator's life, its pointer and host name it, and the CUDA
         device stands for the rank. Doing it twice changes nothing more.
     """
-    is_call = (pl.col("state") == CALLED) & pl.col("group").str.contains(_PROCESS_GROUP)
-    calls = collectives.filter(is_call.fill_null(value=False))
+    is_call = is_local_call()
+    calls = collectives.filter(is_call)
     lives = communicator_lives(events)
     if calls.is_empty() and lives.is_empty():
         return collectives
@@ -172,12 +178,14 @@ def _named(calls: pl.DataFrame, inits: pl.DataFrame) -> pl.DataFrame:
     local = ["source", "host", "group"]
     parts = calls.select(local).unique(maintain_order=True)
     split = parts.hstack(parts["group"].str.extract_groups(_PROCESS_GROUP).struct.unnest())
-    lives = inits.select(
-        *_COMM, position="since", own_group="group", own_rank="group_rank", own_ranks="group_ranks"
+    members = inits.with_row_index("life").select("life", group_ranks="group_ranks")
+    lives = inits.with_row_index("life").select(
+        *_COMM, "life", position="since", own_group="group", own_rank="group_rank"
     )
     pointer = pl.format("{} of {}", "comm", "host")
     return (
-        calls.join(split, on=local, how="left", nulls_equal=True, maintain_order="left")
+        calls.drop("group_ranks")
+        .join(split, on=local, how="left", nulls_equal=True, maintain_order="left")
         .sort("position", maintain_order=True)
         .join_asof(lives.sort("position"), on="position", by=list(_COMM), check_sortedness=False)
         .with_columns(
@@ -186,8 +194,9 @@ def _named(calls: pl.DataFrame, inits: pl.DataFrame) -> pl.DataFrame:
             .then(pl.col("device").cast(pl.Int32, strict=False))
             .otherwise("own_rank"),
             # A list of all members in each of millions of rows is more than memory holds.
-            group_ranks=pl.when(pl.int_range(pl.len()).over(local) == 0).then("own_ranks"),
+            life=pl.when(pl.int_range(pl.len()).over(local) == 0).then("life"),
         )
+        .join(members, on="life", how="left", maintain_order="left")
         .with_columns(sequence=_ordinal())
     )
 
