@@ -108,8 +108,9 @@ def infrastructure_endings(
         params: How near is near.
     """
     named = _namings(hosts, signals, params)
-    told = hosts.unique(["failure", "host"], keep="any").drop("source")
-    joined = told.join(named, on=["failure", "host"], how="left").with_columns(
+    told = hosts.sort("failure", "host", "state", "reason", nulls_last=True)
+    once = told.unique(["failure", "host"], keep="first").drop("source")
+    joined = once.join(named, on=["failure", "host"], how="left").with_columns(
         is_named=pl.col("what").is_not_null()
     )
     is_named = pl.col("is_named").any().over("failure")

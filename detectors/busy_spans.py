@@ -23,7 +23,8 @@ JOB_HOSTS: Final = schema_of(
         "host": pl.String,
     }
 )
-"""One host of one attempt of a job. Of a job that goes on, `end` is the end of the data."""
+"""One host of one attempt of a job; one that is delivered twice is there twice. Of a job that goes
+on, `end` is the end of the data."""
 
 SPANS: Final = schema_of({"host": pl.String, "start": TIME, "end": TIME})
 """One time in which a host was busy without a break."""
@@ -60,7 +61,6 @@ def job_hosts(jobs: pl.LazyFrame, placements: pl.LazyFrame, as_of: datetime) -> 
         )
         .explode("host", empty_as_null=False, keep_nulls=False)
         .drop_nulls("host")
-        .unique()
     )
 
 

@@ -57,7 +57,7 @@ def with_weights(
     keyed = rows.with_row_index("row")
     counts = (
         keyed.select("row", "host", "time")
-        .join(repairs.select("host", repaired="time"), on="host")
+        .join(repairs.select("host", repaired="time").unique(), on="host")
         .filter(later)
         .group_by("row")
         .agg(repairs=pl.len())

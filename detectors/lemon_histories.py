@@ -122,7 +122,7 @@ def fleet_history(
     """
     began, as_of = span
     events = records.events.pipe(require, EVENTS)
-    hosts = job_hosts(records.jobs, records.placements, as_of).collect().lazy()
+    hosts = job_hosts(records.jobs, records.placements, as_of)
     signals = node_signals(events).filter(pl.col("time") <= as_of + params.blame.max_gap).collect()
     names = part_names(records.aliases).collect().lazy()
     stints = part_stints(events, names, as_of).collect()

@@ -113,8 +113,9 @@ def _words() -> pl.Expr:
     """Return an event in words: what it is, on which device, and what its source said."""
     kind = pl.col("kind").str.replace_all("_", " ")
     code = pl.format(" {}", "code").fill_null("")
+    device = pl.format(" of {}", "device").fill_null("")
     said = pl.format(": {}", pl.col("message").str.slice(0, 120)).fill_null("")
-    return pl.concat_str(kind, code, said)
+    return pl.concat_str(kind, code, device, said)
 
 
 def signal_episodes(signals: pl.LazyFrame, max_gap_seconds: float) -> pl.LazyFrame:

@@ -32,6 +32,9 @@ from detectors.job_moments import job_moments
 from detectors.jobs import JobParams, find_slow_jobs
 from detectors.late_ranks import LateParams, find_late_ranks
 from detectors.launches import LaunchParams, find_launch_gaps, without_launches
+from detectors.lemon_histories import Records
+from detectors.lemon_params import LemonParams
+from detectors.lemons import find_lemons
 from detectors.links import LinkParams, find_link_faults
 from detectors.loss_scales import ScaleParams, find_stuck_scales
 from detectors.lost_collectors import CollectorParams, find_lost_collectors
@@ -109,6 +112,7 @@ class DetectorParams:
     paths: PathParams = field(default_factory=PathParams)
     late: LateParams = field(default_factory=LateParams)
     launches: LaunchParams = field(default_factory=LaunchParams)
+    lemons: LemonParams = field(default_factory=LemonParams)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,7 @@ class Views:
     steps: pl.LazyFrame
     clean_steps: pl.LazyFrame
     run_jobs: pl.LazyFrame
+    records: Records
     roles: pl.LazyFrame
     paces: pl.LazyFrame
     job_paces: pl.LazyFrame
@@ -187,6 +192,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("pcie links", lambda v, p: find_degraded_pcie(v.samples, p.pcie)),
     ("telemetry", lambda v, p: find_lost_telemetry(v.samples, v.events, p.telemetry)),
     ("histories", lambda v, _: find_hidden_attempts(v.run_jobs, v.events, v.steps)),
+    ("lemons", lambda v, p: find_lemons(v.records, p.lemons)),
 )
 """Every detector: adding one is one line here."""
 
@@ -211,6 +217,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
         steps=steps,
         clean_steps=clean,
         run_jobs=reading.jobs.lazy(),
+        records=Records.of(reading),
         roles=roles.lazy(),
         paces=paces.collect().lazy(),
         job_paces=job_paces(clean, reading.jobs.lazy()).collect().lazy(),

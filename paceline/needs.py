@@ -35,5 +35,19 @@ NEEDS: Final[tuple[Need, ...]] = (
         ("start", "state"),
         "attempts that a requeued job had before are not missed",
     ),
+    Need(
+        "lemons",
+        "accounts with nodes, over weeks",
+        "jobs",
+        ("start", "end", "hosts", "state"),
+        "nodes that end job after job look like bad luck",
+    ),
+    Need(
+        "lemons",
+        "what names a faulty node",
+        "events",
+        ("xid", "ecc", "gpu_health", "gpu_lost", "node_state", "node_failure", "memory_error"),
+        "a failed job of many nodes blames all of them alike, and no lemon can be told",
+    ),
 )
 """One row a thing a detector looks at; without any of them it is blind altogether."""
