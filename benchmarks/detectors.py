@@ -11,6 +11,7 @@ from typing import Final
 from benchmarks.figures import data_folder, lines_of
 
 YARDSTICKS: Final[tuple[tuple[str, str], ...]] = (
+    ("Y1 attribution", "benchmarks.yardstick_attribution"),
     ("Y3 change points", "benchmarks.yardstick_change_points"),
 )
 """Name and module of each yardstick; a module has `figures(data) -> list[Figure]`."""
