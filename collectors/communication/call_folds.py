@@ -122,7 +122,9 @@ def _named(calls: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _indexed(rows: pl.DataFrame, table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Return rows with the place of what they say in a table."""
+    """Return rows with the place of what they say in a table of all that they say."""
+    if table.height == 1:
+        return rows.with_columns(pl.lit(0, pl.UInt32).alias(name))
     keys, numbered = table.columns, table.with_row_index(name)
     return rows.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
@@ -130,9 +132,9 @@ def _indexed(rows: pl.DataFrame, table: pl.DataFrame, name: str) -> pl.DataFrame
 def _kept_places(told: pl.DataFrame) -> pl.Series:
     """Return the places of the calls that stay among the collectives."""
     place, number, time = pl.col("place"), pl.col("sequence"), pl.col("time")
-    stands_still = (pl.col("number") != number).any().fill_null(value=False).over("member")
-    rows = told.with_row_index("place").with_columns(stands_still=stands_still)
+    rows = told.with_row_index("place")
     ends = rows.group_by("member").agg(
+        (pl.col("number") != number).any().alias("stands_still"),
         place.first().alias("first"),
         place.last().alias("last"),
         place.get(number.arg_max(), null_on_oob=True).alias("highest"),
@@ -140,8 +142,9 @@ def _kept_places(told: pl.DataFrame) -> pl.Series:
         place.get(time.arg_max(), null_on_oob=True).alias("latest"),
         place.filter(number.is_null()).first().alias("pair"),
     )
-    still = rows.filter("stands_still")["place"]
-    return pl.concat([still, ends.drop("member").unpivot()["value"].drop_nulls()])
+    still = rows.filter(pl.col("member").is_in(ends.filter("stands_still")["member"].implode()))
+    places = ends.drop("member", "stands_still").unpivot()["value"]
+    return pl.concat([still["place"], places.drop_nulls()])
 
 
 def _narrow(calls: pl.DataFrame) -> pl.DataFrame:
