@@ -8,6 +8,7 @@ import polars as pl
 from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
+from collectors.texts.distinct_texts import distinct_texts
 from collectors.texts.few_texts import matches
 
 
@@ -67,11 +68,12 @@ def hinted_lines(
         dialects: Who may know them.
     """
     nobodys = (sure == 0).arg_true()
-    doubtful, found = text.gather(nobodys), dict[str, pl.Series]()
+    few, found = distinct_texts(text.gather(nobodys)), dict[str, pl.Series]()
     owners = frozenset(sure.unique())
     for number, one in enumerate(dialects, start=1):
         own = (sure == number).arg_true() if number in owners else nobodys.clear()
-        hinted = nobodys.filter(matches(doubtful, one.hint)) if len(nobodys) else nobodys
+        fits = matches(few.texts, one.hint)
+        hinted = nobodys.filter(fits.gather(few.numbers)) if fits.any() else nobodys.clear()
         if len(own) or len(hinted):
             found[one.name] = pl.concat([own, hinted]).sort() if len(own) else hinted
     return found

@@ -12,7 +12,7 @@ import polars as pl
 
 from collectors.texts.ascii_patterns import ascii_pattern
 
-MAX_FEW_TEXTS: Final = 64
+MAX_FEW_TEXTS: Final = 128
 """Up to so many texts a loop is quicker than building a pattern."""
 
 
