@@ -1,16 +1,59 @@
 """The command line: `paceline`, also `python -m paceline`."""
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from paceline.commands import dashboards, slo
-from paceline.commands.analyze import analyze_command
-from paceline.commands.collect import collect_command
-from paceline.commands.demo import demo_command
-from paceline.commands.doctor import doctor_command
-from paceline.commands.lemons import lemons_command
+from paceline.lazy_commands import LazyCommand, lazy_group
+
+COMMANDS: Final = (
+    LazyCommand(
+        name="demo",
+        module="paceline.commands.demo",
+        attribute="demo_command",
+        summary="Simulate a cluster in its sources' own formats and run the whole pipeline on it.",
+    ),
+    LazyCommand(
+        name="analyze",
+        module="paceline.commands.analyze",
+        attribute="analyze_command",
+        summary="Name what is slow, since when and on what evidence, in whatever lies below PATH.",
+    ),
+    LazyCommand(
+        name="collect",
+        module="paceline.commands.collect",
+        attribute="collect_command",
+        summary="Take files and a Prometheus into a store, each row once; again takes what is new.",
+    ),
+    LazyCommand(
+        name="doctor",
+        module="paceline.commands.doctor",
+        attribute="doctor_command",
+        summary="Say which sources answer, what each detector needs and does not get, and what "
+        "that blinds.",
+    ),
+    LazyCommand(
+        name="lemons",
+        module="paceline.commands.lemons",
+        attribute="lemons_command",
+        summary="Name the nodes and GPUs that end jobs again and again, on weeks of accounts and "
+        "logs.",
+    ),
+    LazyCommand(
+        name="slo",
+        module="paceline.commands.slo",
+        attribute="app",
+        summary="Objectives: make Prometheus rules from them.",
+    ),
+    LazyCommand(
+        name="dashboards",
+        module="paceline.commands.dashboards",
+        attribute="app",
+        summary="Grafana boards as code: write them as JSON, and check them.",
+    ),
+)
+"""Every command: adding one is one entry here; `summary` is the first line of its docstring."""
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 -- the option's value, as typer hands it over
@@ -22,6 +65,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 -- the option's value, 
 
 app = typer.Typer(
     name="paceline",
+    cls=lazy_group(COMMANDS),
     help="What slows a training cluster, since when, on what evidence; and whom to wake.",
     no_args_is_help=True,
     add_completion=False,
@@ -40,15 +84,6 @@ def _options(
     ] = False,
 ) -> None:
     """Say what slows a training cluster, since when, on what evidence; and whom to wake."""
-
-
-app.command("demo")(demo_command)
-app.command("analyze")(analyze_command)
-app.command("collect")(collect_command)
-app.command("doctor")(doctor_command)
-app.command("lemons")(lemons_command)
-app.add_typer(slo.app, name="slo")
-app.add_typer(dashboards.app, name="dashboards")
 
 
 def main() -> None:
