@@ -181,7 +181,8 @@ def _with_jobs(verdicts: list[Verdict]) -> list[Verdict]:
 
 def _explains(named: Verdict, job: Verdict) -> bool:
     same_run = named.subject.run in {None, job.subject.run}
-    return same_run and overlap(named, job)
+    is_speed = named.kind != DRIFT or named.slowdown is not None
+    return is_speed and same_run and overlap(named, job)
 
 
 def _caused(spells: list[Verdict], culprits: Sequence[Verdict]) -> Verdict:

@@ -1,9 +1,10 @@
-"""Find hosts whose clock is off: they leave every barrier early or late by the same time.
+"""Find hosts whose clock was set: for a while they leave every barrier early or late, evenly.
 
 Source: methods reference, section 1: ranks in lockstep leave the last collective of a step
 together, so that the offset of a host is the median over steps of its exit less the fleet's median
-exit. NTP is good for about 10 ms. We look at stretches between steps of the clock, and claim only
-what is the same from step to step: a rank that is slow leaves late too, but never evenly.
+exit. NTP is good for about 10 ms. We claim only what is the same from step to step: a rank that is
+slow leaves late too, but never evenly. An offset that never changes is no event and left to
+`paceline doctor`; one that does breaks the order of events in the middle of a job.
 """
 
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ class ClockParams:
 
 
 def find_skewed_clocks(steps: pl.LazyFrame, params: ClockParams) -> pl.DataFrame:
-    """Return the hosts whose clock is off against the other hosts of a job.
+    """Return the hosts whose clock was off against the other hosts of a job for a part of it.
 
     Args:
         steps: `STEPS`; a null `end_time`, `host` or `rank` tells nothing here.
@@ -113,7 +114,7 @@ def _stretches(offsets: Floats, least: float, params: ClockParams) -> list[_Stre
         for (at, to, inside), middle, following in zip(
             pieces, middles, [*middles[1:], None], strict=True
         )
-        if to - at >= params.min_steps
+        if params.min_steps <= to - at < values.size
         and abs(middle) >= least
         and float(robust_scale(inside)) <= params.max_spread_share * abs(middle)
     ]

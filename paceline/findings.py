@@ -55,6 +55,7 @@ from detectors.short_jobs import ShortJobParams, find_short_slow_jobs
 from detectors.short_reports import ShortReportParams, find_short_reports
 from detectors.skewed_clocks import ClockParams, find_skewed_clocks
 from detectors.slow_paths import PathParams, find_slow_paths
+from detectors.slow_ports import PortPaceParams, find_slow_ports
 from detectors.status_faults import find_status_faults
 from detectors.storms import StormParams, find_storms
 from detectors.stragglers import StragglerParams, find_stragglers
@@ -93,6 +94,7 @@ class DetectorParams:
     counters: CounterParams = field(default_factory=CounterParams)
     links: LinkParams = field(default_factory=LinkParams)
     degrading: DegradingParams = field(default_factory=DegradingParams)
+    slow_ports: PortPaceParams = field(default_factory=PortPaceParams)
     flaps: FlapParams = field(default_factory=FlapParams)
     widths: WidthParams = field(default_factory=WidthParams)
     port_faults: PortFaultParams = field(default_factory=PortFaultParams)
@@ -170,6 +172,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("corruption", lambda v, _: find_corruption(v.transfers, v.events)),
     ("links", lambda v, p: find_link_faults(v.fabric, p.links)),
     ("degrading links", lambda v, p: find_degrading_links(v.fabric, p.degrading)),
+    ("slow ports", lambda v, p: find_slow_ports(v.fabric, p.slow_ports)),
     ("flaps", lambda v, p: find_flaps(v.fabric, p.flaps)),
     ("widths", lambda v, p: find_degraded_links(v.fabric, p.widths)),
     ("port faults", lambda v, p: find_port_faults(v.fabric, p.port_faults)),

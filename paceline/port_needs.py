@@ -58,6 +58,16 @@ PORT_NEEDS: Final[tuple[Need, ...]] = (
     ),
     Need("congestion", "pauses or waits of ports", "samples", _PAUSES, "congestion is not seen"),
     Need(
+        "slow ports",
+        "bytes that ports of hosts carry",
+        "samples",
+        (
+            *("received_bytes_total", "transmitted_bytes_total"),
+            *("receive_bytes_per_second", "transmit_bytes_per_second"),
+        ),
+        "a link that carries less without an error is not seen",
+    ),
+    Need(
         "marks",
         "ECN marks and notifications",
         "samples",
