@@ -13,7 +13,6 @@ from detectors.paces import rank_paces, traced_paces
 from detectors.placing import rank_roles
 from paceline.analysis import Analysis, analysis_json, reject_reasons
 from paceline.reports.contents import ReportContents
-from paceline.reports.documents import build_report
 
 MAX_PAGES: Final = 5
 """More incidents than this are listed by their title: a screen holds no more pages."""
@@ -62,6 +61,8 @@ def write_analysis(
     Raises:
         OSError: The folder cannot be written to.
     """
+    from paceline.reports.documents import build_report  # noqa: PLC0415 -- drawing loads for long
+
     folder.mkdir(parents=True, exist_ok=True)
     report, machine = folder / "report.html", folder / "analysis.json"
     report.write_text(build_report(_contents(analysis, title, notes)), encoding="utf-8")
