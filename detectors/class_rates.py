@@ -6,11 +6,14 @@ product of effects, one a class, by raking (W. E. Deming and F. F. Stephan, 1940
 pulled to 1 by a few failures' worth; there a Cox model is fitted.
 """
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from typing import Final
 
 import polars as pl
+
+_TOTAL: Final = "rate of all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class ClassParams:
         weight: What a ratio of 1 is worth beside one failure of its own, in a ranking.
     """
 
-    prior_failures: float = 5.0
+    prior_failures: float = 10.0
     rounds: int = 3
     min_members: float = 8.0
     half_life_days: float = 45.0
@@ -49,46 +52,64 @@ def class_ratios(rows: pl.DataFrame, classes: Sequence[str], params: ClassParams
         params: How the effects are fitted.
 
     Returns:
-        `ratio`, in the order of the rows; 1 where nothing failed.
+        `ratio`, in the order of the rows; 1 where nothing failed. The class that tells most is
+        joined with each other one, since what heats a cage heats it more in some rows.
     """
-    total = rows.select(pl.col("failures").sum() / pl.col("days").sum()).item()
-    if not total or not classes:
+    if not classes or not rows["failures"].sum():
         return pl.repeat(1.0, rows.height, eager=True).alias("ratio")
-    effects = {name: f"effect of {name}" for name in classes}
-    fitted = rows.with_columns(pl.lit(1.0).alias(effect) for effect in effects.values())
+    alone = _effects(rows, classes, params)
+    told = {name: _spread(alone[name], rows["days"]) for name in classes}
+    strongest = max(classes, key=lambda name: told[name])
+    pairs = {
+        f"{strongest} and {name}": pl.concat_str(
+            pl.col(strongest).cast(pl.String), pl.lit("/"), pl.col(name).cast(pl.String)
+        )
+        for name in classes
+        if name != strongest
+    }
+    joined = rows.with_columns(**pairs)
+    kept = [name for name in pairs if _is_class(joined[name], params)]
+    whole = _effects(joined, [*classes, *kept], params)
+    return pl.Series("ratio", whole.select(pl.fold(1.0, operator.mul, pl.all())).to_series())
+
+
+def _spread(effect: pl.Series, days: pl.Series) -> float:
+    """Return how far the effects of a class lie apart: weighted mean square of logarithms."""
+    squares = effect.log() ** 2
+    return float((squares * days).sum() / days.sum())
+
+
+def _is_class(levels: pl.Series, params: ClassParams) -> bool:
+    return 1 < levels.n_unique() <= levels.len() / params.min_members
+
+
+def _effects(rows: pl.DataFrame, classes: Sequence[str], params: ClassParams) -> pl.DataFrame:
+    """Return the effect of each class on each row, a column a class."""
+    total = rows["failures"].sum() / rows["days"].sum()
+    fitted = rows.select("failures", "days", *classes)
+    start = {_TOTAL: total, **dict.fromkeys(classes, 1.0)}
+    effects = rows.select(pl.repeat(each, pl.len()).alias(name) for name, each in start.items())
     prior = params.prior_failures
     for name in [*classes] * params.rounds:
-        others = pl.lit(total)
-        for other, effect in effects.items():
-            others = others * pl.col(effect) if other != name else others
-        due = (pl.col("days") * others).sum().over(name)
+        others = effects.drop(name).select(pl.fold(1.0, operator.mul, pl.all()).alias(_TOTAL))
+        due = (pl.col("days") * pl.col(_TOTAL)).sum().over(name)
         seen = pl.col("failures").sum().over(name)
-        fitted = fitted.with_columns(((seen + prior) / (due + prior)).alias(effects[name]))
-    whole = pl.lit(1.0)
-    for effect in effects.values():
-        whole = whole * pl.col(effect)
-    return fitted.select(whole.alias("ratio")).to_series()
+        effect = fitted.hstack(others).select(((seen + prior) / (due + prior)).alias(name))
+        effects = effects.with_columns(effect.to_series())
+    return effects.drop(_TOTAL)
 
 
 def name_classes(hosts: pl.DataFrame, params: ClassParams) -> tuple[pl.DataFrame, list[str]]:
     """Return hosts with the classes that their names tell, and which columns these are.
 
     Args:
-        hosts: Column `host`, and any others. `c14-6c1s0n0` has five numbers, each a class of its
-            own, and so are their pairs: a cage of a column, a slot of a cage.
+        hosts: Column `host`, and any others. `c14-6c1s0n0` has five numbers, each a class.
         params: How many members make a class.
     """
     numbers = hosts.select(pl.col("host").str.extract_all(r"\d+").alias("numbers"))
     places = range(numbers.select(pl.col("numbers").list.len().max()).item() or 0)
-    single = {f"number {at + 1}": pl.col("numbers").list.get(at, null_on_oob=True) for at in places}
-    pairs = {
-        f"{one} and {other}": pl.concat_str(single[one], pl.lit("/"), single[other])
-        for one, other in combinations(single, 2)
-    }
-    levels = numbers.select(**single, **pairs)
-    kept = [
-        name
-        for name in levels.columns
-        if 1 < levels[name].n_unique() <= levels.height / params.min_members
-    ]
+    levels = numbers.select(
+        pl.col("numbers").list.get(at, null_on_oob=True).alias(f"number {at + 1}") for at in places
+    )
+    kept = [name for name in levels.columns if _is_class(levels[name], params)]
     return hosts.hstack(levels.select(kept)), kept

@@ -128,11 +128,11 @@ def test_exposure_is_the_sum_of_its_pieces(days_ago: list[float], half_life: flo
 
 
 def test_classes_of_names() -> None:
-    """Numbers in names, and their pairs, are classes where enough nodes share them."""
+    """Numbers in names are classes where enough nodes share them."""
     hosts = pl.DataFrame({"host": [f"c{at % 4}-{at // 4 % 3}s{at}" for at in range(96)]})
     _, classes = name_classes(hosts, ClassParams())
 
-    assert classes == ["number 1", "number 2", "number 1 and number 2"]
+    assert classes == ["number 1", "number 2"]
 
 
 def test_ratios_of_classes() -> None:
