@@ -36,6 +36,8 @@ _MIN_SHARE: Final = 0.5
 
 def wants_link_listing(head: Head) -> float:
     """Return how sure it is that a file is output of `iblinkinfo`."""
+    if ")==>" not in head.text:
+        return 0.0
     lines = judged_lines(head)
     drawn = sum(1 for line in lines if re.search(ARROW, line) and "Link info:" not in line)
     told = sum(1 for line in lines if re.search(ARROW, line) or re.match(_BLOCK, line))

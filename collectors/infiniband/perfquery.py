@@ -43,6 +43,8 @@ _NIC: Final = r"(?<![a-z0-9])(mlx[45]_\d+|hfi1_\d+|ibp[0-9a-z]+)(?![a-z0-9_])"
 
 def wants_perfquery(head: Head) -> float:
     """Return how sure it is that a file holds blocks of `perfquery`."""
+    if ":." not in head.text:
+        return 0.0
     lines = judged_lines(head)
     blocks = any(re.match(_HEADER, line) for line in lines)
     dotted = sum(1 for line in lines if re.match(_COUNTER, line))

@@ -55,6 +55,8 @@ the other set than its parent's. A detail of the parent's own set is rightly nam
 
 def wants_query_errors(head: Head) -> float:
     """Return how sure it is that a file is output of `ibqueryerrors`."""
+    if "GUID" not in head.text:
+        return 0.0
     lines = judged_lines(head)
     nodes = any(re.match(_NODE, line) for line in lines)
     ports = any(re.match(_PORT, line) for line in lines)

@@ -50,7 +50,8 @@ _STATES: Final = {"State": 0, "Last State": 1}
 
 def wants_pod_descriptions(head: Head) -> float:
     """Return how sure it is that a head describes a pod."""
-    return 0.92 if not head.is_binary and _SURE.search(head.text) else 0.0
+    is_named = not head.is_binary and "Name:" in head.text
+    return 0.92 if is_named and _SURE.search(head.text) else 0.0
 
 
 def read_pod_descriptions(path: Path, source: str, options: ReadOptions) -> Reading:

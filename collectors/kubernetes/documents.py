@@ -77,7 +77,7 @@ class _Objects:
 def wants_kubernetes_documents(head: Head) -> float:
     """Return how sure it is that a head is of the API objects that are read here."""
     text = head.text
-    if head.is_binary or not _VERSION.search(text):
+    if head.is_binary or "apiVersion" not in text or not _VERSION.search(text):
         return 0.0
     is_json = text.lstrip().startswith(("{", "["))
     return _SURE if (_JSON if is_json else _YAML).search(text) else 0.0

@@ -69,6 +69,8 @@ _NAMED_LATE: Final = r"^(\s*JobId=\S+(?: Array\w+=\S+)*(?: HetJob\w+=\S+)*) JobN
 
 def wants_scontrol(head: Head) -> float:
     """Return how sure it is that a head is of scontrol's records."""
+    if "NodeName=" not in head.text and "JobId=" not in head.text:
+        return 0.0
     found = re.search(r"(?m)^\s*(?:NodeName=\S+ \w+=|JobId=\d+ )", head.text)
     return 0.9 if found and not head.is_binary else 0.0
 

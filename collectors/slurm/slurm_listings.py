@@ -68,6 +68,8 @@ def wants_slurm_listings(head: Head) -> float:
     first = head.lines[0].strip()
     if _pattern_of(first) is not None:
         return 0.85
+    if "|" not in head.text:
+        return 0.0
     whole = head.lines[:-1] or head.lines
     bare = sum(bool(re.match(_BARE, line.strip())) for line in whole)
     return 0.8 if bare > _MIN_SHARE * len(whole) else 0.0
