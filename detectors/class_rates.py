@@ -75,8 +75,8 @@ def class_ratios(rows: pl.DataFrame, classes: Sequence[str], params: ClassParams
 
 def _spread(effect: pl.Series, days: pl.Series) -> float:
     """Return how far the effects of a class lie apart: weighted mean square of logarithms."""
-    squares = effect.log() ** 2
-    return float((squares * days).sum() / days.sum())
+    squares, weights = effect.log().to_numpy() ** 2, days.to_numpy()
+    return float((squares * weights).sum() / weights.sum())
 
 
 def _is_class(levels: pl.Series, params: ClassParams) -> bool:
@@ -85,7 +85,7 @@ def _is_class(levels: pl.Series, params: ClassParams) -> bool:
 
 def _effects(rows: pl.DataFrame, classes: Sequence[str], params: ClassParams) -> pl.DataFrame:
     """Return the effect of each class on each row, a column a class."""
-    total = rows["failures"].sum() / rows["days"].sum()
+    total = float(rows["failures"].to_numpy().sum() / rows["days"].to_numpy().sum())
     fitted = rows.select("failures", "days", *classes)
     start = {_TOTAL: total, **dict.fromkeys(classes, 1.0)}
     effects = rows.select(pl.repeat(each, pl.len()).alias(name) for name, each in start.items())
