@@ -2,8 +2,8 @@
 
 Source: methods of the NCCL reference, sections 6.1 and 12.5. The time of a collective holds the
 wait for the slowest, so everybody is long but the one whom the others wait for. Only times of one
-timing source are compared, and only where every rank of the collective reported it: gaps are no
-evidence.
+timing source are compared, and only in groups of which every rank is heard: who never reports may
+be the one. Reports that are lost now and then do no harm.
 """
 
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ _SYMMETRIC: Final = r"(?i)all|reduce_?scatter|barrier"
 
 _ONE: Final = ("run", "group", "operation", "sequence", "timing")
 
+_GROUP: Final = ("run", "group", "timing", "world")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateParams:
@@ -31,13 +33,15 @@ class LateParams:
     Attributes:
         max_own_ratio: Its time in a collective, of the second shortest, at or below which it came
             last there.
-        min_collectives: So many collectives of a group that all ranks reported, at least.
-        min_share: Of them in which the same rank came last.
+        min_reported_share: Of the ranks that reported a collective, below which it tells nothing.
+        min_collectives: So many collectives of a group that tell, at least.
+        min_share: Of those that a rank reported, in which it came last.
         min_wait_seconds: The others wait so long for it, at least.
         min_world: A group of fewer ranks has no majority.
     """
 
     max_own_ratio: float = 0.75
+    min_reported_share: float = 0.6
     min_collectives: int = 20
     min_share: float = 0.8
     min_wait_seconds: float = 1e-4
@@ -59,13 +63,15 @@ def find_late_ranks(transfers: pl.LazyFrame, params: LateParams) -> pl.DataFrame
     Raises:
         SchemaError: A frame lacks a column.
     """
-    ends = _ends(_whole(transfers.pipe(require, TRANSFERS), params.min_world))
+    told = _told(transfers.pipe(require, TRANSFERS), params)
     is_clear = (pl.col("own") <= params.max_own_ratio * pl.col("other")).fill_null(value=False)
-    group = ["run", "group", "timing", "world"]
+    reports = told.group_by(*_GROUP, last="rank").agg(reported=pl.len())
     late = (
-        ends.with_columns(is_clear=is_clear, all=pl.len().over(group))
+        _ends(told)
+        .with_columns(is_clear=is_clear, all=pl.len().over(_GROUP))
         .filter("is_clear")
-        .group_by(*group, "all", "last", "host")
+        .join(reports, on=[*_GROUP, "last"], nulls_equal=True)
+        .group_by(*_GROUP, "all", "reported", "last", "host")
         .agg(
             count=pl.len(),
             wait=(pl.col("others") - pl.col("own")).median(),
@@ -74,7 +80,7 @@ def find_late_ranks(transfers: pl.LazyFrame, params: LateParams) -> pl.DataFrame
         )
         .filter(
             pl.col("all") >= params.min_collectives,
-            pl.col("count") >= params.min_share * pl.col("all"),
+            pl.col("count") >= params.min_share * pl.col("reported"),
             pl.col("wait") >= params.min_wait_seconds,
         )
         .sort("run", "group", "timing", "last")
@@ -90,10 +96,10 @@ _FIRST_LINE: Final = {
 }
 
 
-def _ends(whole: pl.LazyFrame) -> pl.LazyFrame:
+def _ends(told: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row a collective: who came last, its time, and that of the others."""
     last = {name: pl.col(name).sort_by("seconds", "rank").first() for name in ("rank", "host")}
-    return whole.group_by(*_ONE).agg(
+    return told.group_by(*_ONE).agg(
         own=pl.col("seconds").min(),
         other=pl.col("seconds").sort().get(1, null_on_oob=True),
         others=pl.col("seconds").median(),
@@ -105,20 +111,24 @@ def _ends(whole: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _whole(transfers: pl.LazyFrame, min_world: int) -> pl.LazyFrame:
-    """Return the collectives that every rank of their group timed in the same way."""
+def _told(transfers: pl.LazyFrame, params: LateParams) -> pl.LazyFrame:
+    """Return the collectives that most ranks timed in the same way, of groups heard as a whole."""
     known = transfers.filter(
         pl.col("timing").is_in(TRUSTED_TIMING),
         pl.col("peer_rank").is_null(),
         pl.col("operation").str.contains(_SYMMETRIC),
     )
+    least = pl.max_horizontal(
+        pl.lit(float(params.min_world)), params.min_reported_share * pl.col("world")
+    )
     return (
         known.drop_nulls(["group", "operation", "sequence", "rank", "world", "seconds"])
         .unique([*_ONE, "rank", "seconds"], keep="first", maintain_order=True)
         .filter(
-            pl.col("world") >= min_world,
-            pl.len().over(_ONE) == pl.col("world"),
-            pl.col("rank").n_unique().over(_ONE) == pl.col("world"),
+            pl.col("world") >= params.min_world,
+            pl.len().over(_ONE) == pl.col("rank").n_unique().over(_ONE),
+            pl.len().over(_ONE) >= least,
+            pl.col("rank").n_unique().over(_GROUP) == pl.col("world"),
         )
     )
 
@@ -128,7 +138,7 @@ def _verdict(row: dict[str, Any], largest: int) -> Verdict:
     rank = row["last"] if row["world"] == largest else None
     name = f"rank {row['last']} of group {row['group']}"
     what = (
-        f"{name} came last to {row['count']} of {row['all']} collectives; "
+        f"{name} came last to {row['count']} of {row['reported']} collectives; "
         f"the others wait {row['wait'] * 1e3:.3g} ms in each ({row['timing']})"
     )
     return Verdict(

@@ -156,6 +156,41 @@ def traced_paces(ops: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
+def traced_waits(ops: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the waits of the workers of traces that tell communication alone.
+
+    Args:
+        ops: `OPS`; attempts of which any compute is told are left out.
+
+    Returns:
+        `PACES` with measure wait: the seconds of one of each of a worker's operations in a step, of
+        which whoever comes last has the least. Operations that are lost now and then do no harm.
+    """
+    seconds = pl.col("end_seconds") - pl.col("start_seconds")
+    worker = ["run", "attempt", "rank", "dp", "pp", "step"]
+    computes = (pl.col("family") == "compute").any().over("run", "attempt")
+    return (
+        ops.pipe(require, OPS)
+        .filter(~computes.fill_null(value=False), pl.col("family") == "comm", seconds > 0)
+        .group_by(*worker, "operation")
+        .agg(comm_seconds=seconds.mean())
+        .group_by(worker)
+        .agg(pl.col("comm_seconds").sum())
+        .select(
+            (pl.col(name) if name in {*worker, "comm_seconds"} else _waited(name))
+            .cast(kind)
+            .alias(name)
+            for name, kind in PACES.items()
+        )
+    )
+
+
+def _waited(name: str) -> pl.Expr:
+    if name == "pace_seconds":
+        return pl.col("comm_seconds")
+    return pl.lit("wait" if name == "measure" else None)
+
+
 _TRACED: Final = (
     *("compute_seconds", "forward_seconds", "backward_seconds"),
     *("comm_seconds", "step_seconds"),

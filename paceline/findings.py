@@ -43,7 +43,7 @@ from detectors.marks import MarkParams, find_mark_faults
 from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.numerical import find_numerical
-from detectors.paces import rank_paces
+from detectors.paces import rank_paces, traced_waits
 from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
@@ -208,7 +208,7 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
     roles = rank_roles(reading.placements.lazy(), samples).collect()
     judged = without_planned_pauses(clean_steps(steps, params.cleaning), events)
     clean = judged.collect().lazy()
-    paces = rank_paces(clean, roles.lazy())
+    paces = pl.concat([rank_paces(clean, roles.lazy()), traced_waits(reading.ops.lazy())])
     return Views(
         samples=samples,
         events=events,

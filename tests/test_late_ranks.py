@@ -69,6 +69,16 @@ def find(found: list[dict[str, Any]]) -> list[Verdict]:
             [(1, "h1", "0xbb"), (None, "h2", "0xaa")],
             id="only in the largest group ranks are the job's",
         ),
+        pytest.param(
+            [row for row in rows(2, world=8) if (3 * row["rank"] + row["sequence"]) % 5],
+            [(2, "h2", "0xaa")],
+            id="a fifth of the reports is lost",
+        ),
+        pytest.param(
+            [row for row in rows(2) if row["rank"] < 2 or row["sequence"] < 2],
+            [],
+            id="most reports are lost",
+        ),
         pytest.param(rows(2) * 2, [(2, "h2", "0xaa")], id="every row twice"),
         pytest.param([], [], id="nothing"),
         pytest.param(rows(0, operation="Broadcast"), [], id="a root need not wait"),

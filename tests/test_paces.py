@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from collectors.frames import JOBS, OPS, PLACEMENTS, SAMPLES, STEPS, conform
-from detectors.paces import rank_paces, traced_paces
+from detectors.paces import rank_paces, traced_paces, traced_waits
 from detectors.pauses import job_paces
 from detectors.placing import ROLES, rank_roles
 
@@ -124,6 +124,24 @@ def test_traced_paces() -> None:
     assert found.select(
         "rank", "measure", "pace_seconds", "comm_seconds", "step_seconds"
     ).rows() == [(0, "busy", 3.0, 0.5, 4.5)]
+
+
+def test_traced_waits() -> None:
+    """Where traces tell communication alone, the wait in one of each operation is the measure."""
+    row = {"run": "r", "attempt": 0, "step": 1, "dp": 0, "pp": 0, "family": "comm"}
+    ops = [
+        {"rank": 0, "operation": "gather", "start_seconds": 0.0, "end_seconds": 1.0},
+        {"rank": 0, "operation": "gather", "start_seconds": 2.0, "end_seconds": 4.0},
+        {"rank": 0, "operation": "reduce", "start_seconds": 4.0, "end_seconds": 4.5},
+        {"rank": 1, "operation": "reduce", "start_seconds": 4.0, "end_seconds": 4.0},
+    ]
+    frame = conform(pl.LazyFrame([row | op for op in ops]), OPS)
+    mixed = pl.concat([frame, frame.with_columns(family=pl.lit("compute"))])
+
+    assert traced_waits(frame).select("rank", "measure", "pace_seconds").collect().rows() == [
+        (0, "wait", 2.0)
+    ]
+    assert traced_waits(mixed).collect().is_empty()
 
 
 @pytest.mark.parametrize("size", ["samples", "tokens"])
