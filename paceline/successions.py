@@ -5,6 +5,7 @@ event file, whose first step lies before the last one of the file before.
 """
 
 import re
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -89,13 +90,15 @@ def _parts(steps: pl.DataFrame) -> dict[str | None, list[_Part]]:
 def _moves(parts: Iterable[_Part]) -> list[tuple[str, int]]:
     """Return by how much the attempts of each file count on from those before it."""
     is_new = re.compile(_PROCESS_FILES)
-    done: list[tuple[_Part, int]] = []
+    done: list[tuple[str, int]] = []
+    ended: list[tuple[_Part, int]] = []
     for part in parts:
-        before = [(one, by) for one, by in done if one.end <= part.start]
+        before = bisect_right(ended, part.start, key=lambda one: one[0].end)
         moved = 0
         if before:
-            last, by = max(before, key=lambda pair: (pair[0].end, pair[0].source))
+            last, by = ended[before - 1]
             goes_on = part.first_step > last.last_step and not is_new.search(part.source)
             moved = by + last.attempts - goes_on
-        done.append((part, moved))
-    return [(part.source, moved) for part, moved in done]
+        insort(ended, (part, moved), key=lambda one: (one[0].end, one[0].source))
+        done.append((part.source, moved))
+    return done
