@@ -22,12 +22,13 @@ def recovered_paces(job: WhatIf) -> pl.DataFrame:
     """
     trace = job.trace
     stages, replicas, steps = (axis.ravel() for axis in np.indices(trace.shape[1:]))
-    rank = trace.ranks[stages, replicas]
+    rank = pl.Series(trace.ranks[stages, replicas])
+    rank = rank.set(rank < 0, None)
     forward, backward = (job.durations.own[way].sum(axis=0).ravel() for way in PIPELINE[:2])
     rows = {
         "run": trace.run,
         "attempt": trace.attempt,
-        "rank": pl.Series(rank).replace(-1, None),
+        "rank": rank,
         "dp": trace.replicas[replicas],
         "pp": trace.stages[stages],
         "step": trace.steps[steps],
@@ -37,7 +38,7 @@ def recovered_paces(job: WhatIf) -> pl.DataFrame:
         "forward_seconds": forward,
         "backward_seconds": backward,
         "comm_seconds": _waiting(job).ravel(),
-        "step_seconds": _last(job).ravel(),
+        "step_seconds": pl.Series(_last(job).ravel()).fill_nan(None),
     }
     return pl.select(pl.lit(rows.get(name)).cast(kind).alias(name) for name, kind in PACES.items())
 
