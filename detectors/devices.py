@@ -15,9 +15,10 @@ import polars as pl
 from collectors.frames import SAMPLES, require
 from detectors.cleaning import CleaningParams, fresh_gauges
 from detectors.device_words import DeviceCase, accuse_device
+from detectors.fleets import Fleet, FleetParams
 from detectors.panels import Floats, Panel, build_panel
 from detectors.peers import known_median
-from detectors.suspects import SuspectParams, find_suspects
+from detectors.suspects import Suspect, SuspectParams
 from detectors.telemetry import NOISY_SIGNALS
 from detectors.timelines import clock_timeline
 from detectors.verdicts import Verdict, verdict_frame
@@ -67,19 +68,23 @@ class DeviceParams:
 
     Attributes:
         suspects: Screens and verification; thresholds come from each signal.
+        fleet: How ticks are folded.
         cleaning: When a gauge is stale.
         min_busy_ratio: Busy share from which a GPU is under load.
         min_clock_ratio: Where no busy share is reported, a GPU whose clock is below this share of
             its group's highest may as well be idle, so that reading is not known.
         persist_seconds: How long a device must be bad.
+        max_gap_ticks: A gap of more ticks makes what was recent void.
         usual_seconds: Ticks are never finer than this; readings in one tick are one.
     """
 
     suspects: SuspectParams = field(default_factory=SuspectParams)
+    fleet: FleetParams = field(default_factory=FleetParams)
     cleaning: CleaningParams = field(default_factory=CleaningParams)
     min_busy_ratio: float = 0.5
     min_clock_ratio: float = 0.5
     persist_seconds: float = 240.0
+    max_gap_ticks: int = 10
     usual_seconds: float = 15.0
 
 
@@ -100,31 +105,82 @@ def find_slow_devices(samples: pl.LazyFrame, params: DeviceParams) -> pl.DataFra
     """
     rows = samples.pipe(require, SAMPLES).drop_nulls("time").collect()
     names = [name for name in SPEED_SIGNALS if name in set(rows["signal"].unique())]
-    return verdict_frame(
-        verdict for name in names for verdict in _judge(rows, name, SPEED_SIGNALS[name], params)
-    )
+    return verdict_frame(verdict for name in names for verdict in _judge(rows, name, params))
 
 
-def _judge(
-    rows: pl.DataFrame, name: str, signal: SpeedSignal, params: DeviceParams
-) -> list[Verdict]:
-    values = _coded(rows.filter(pl.col("signal") == name).select(*NAMES, "time", "value"))
-    values = _not_frozen(values, rows, params)
-    if signal.under_load:
-        values = _under_load(values, rows, params)
+def _judge(rows: pl.DataFrame, name: str, params: DeviceParams) -> list[Verdict]:
+    panel, seconds = speed_panel(rows, name, params)
+    suspects = folded(panel, SPEED_SIGNALS[name], seconds, params)
+    return device_verdicts(panel, rows, name, seconds, suspects)
+
+
+def speed_panel(rows: pl.DataFrame, name: str, params: DeviceParams) -> tuple[Panel, float]:
+    """Return logarithms of a speed signal, one row a device, and the width of a tick in seconds."""
+    values = cleaned_values(rows, name, params)
     seconds = _cadence_seconds(values, params)
-    panel = _panel(values, signal, seconds)
-    if panel.ticks.size == 0:
+    binned = tick_values(values.lazy(), SPEED_SIGNALS[name], seconds)
+    panel = build_panel(binned, group=GROUP, entity=ENTITY, tick="tick", value="log_value")
+    return panel, seconds
+
+
+def folded(
+    panel: Panel, signal: SpeedSignal, seconds: float, params: DeviceParams
+) -> list[Suspect]:
+    """Return the suspects of a fold over a panel's ticks; see `detectors.fleets`."""
+    if not panel.ticks.size:
         return []
-    chain = _chain(panel, signal, seconds, params)
+    fleet = Fleet(panel.groups, fleet_params(panel.values[:, 0], signal, seconds, params))
+    gaps = np.diff(panel.ticks, prepend=panel.ticks[0]) > params.max_gap_ticks * seconds * 1e6
+    for at in range(panel.ticks.size):
+        fleet.push(panel.values[:, at], after_gap=bool(gaps[at]))
+    return fleet.suspects()
+
+
+def device_verdicts(
+    panel: Panel, rows: pl.DataFrame, name: str, seconds: float, suspects: list[Suspect]
+) -> list[Verdict]:
+    """Return suspects of a panel as verdicts.
+
+    Args:
+        panel: Logarithms of the signal; positions of the suspects count its ticks.
+        rows: `SAMPLES` of the same time, for the evidence.
+        name: The signal.
+        seconds: Width of a tick.
+        suspects: What stands.
+    """
     case = DeviceCase(
         panel=panel,
         rows=rows,
         signal=name,
-        bad=signal.bad,
+        bad=SPEED_SIGNALS[name].bad,
         timeline=clock_timeline(panel.ticks, int(seconds * 1e6)),
     )
-    return [accuse_device(case, suspect) for suspect in find_suspects(panel, chain)]
+    return [accuse_device(case, suspect) for suspect in suspects]
+
+
+def cleaned_values(rows: pl.DataFrame, name: str, params: DeviceParams) -> pl.DataFrame:
+    """Return the values of a speed signal that may be compared: not frozen, and under load."""
+    values = _coded(rows.filter(pl.col("signal") == name).select(*NAMES, "time", "value"))
+    values = _not_frozen(values, rows, params)
+    return _under_load(values, rows, params) if SPEED_SIGNALS[name].under_load else values
+
+
+def fleet_params(
+    first: Floats, signal: SpeedSignal, seconds: float, params: DeviceParams
+) -> FleetParams:
+    """Return the fold's parameters for a signal.
+
+    Args:
+        first: Logarithms of the first tick, which tell how much a quantum is.
+        signal: The signal.
+        seconds: Width of a tick.
+        params: The thresholds of all signals.
+    """
+    watch = replace(
+        params.fleet.watch, min_slowdown=signal.min_slowdown, min_level=signal.min_slowdown
+    )
+    chain = _chain(first, signal, seconds, params)
+    return replace(params.fleet, watch=watch, suspects=chain)
 
 
 def _coded(frame: pl.DataFrame) -> pl.DataFrame:
@@ -181,22 +237,28 @@ def _cadence_seconds(values: pl.DataFrame, params: DeviceParams) -> float:
     return max(float(str(usual or 0.0)), params.usual_seconds)
 
 
-def _panel(values: pl.DataFrame, signal: SpeedSignal, seconds: float) -> Panel:
+def tick_values(values: pl.LazyFrame, signal: SpeedSignal, seconds: float) -> pl.LazyFrame:
+    """Return values with their `tick` in microseconds, `log_value`, worse is more, and `peer_host`.
+
+    Args:
+        values: Cleaned values, by `cleaned_values`.
+        signal: The signal.
+        seconds: Width of a tick.
+    """
     width = int(seconds * 1e6)
-    binned = values.lazy().with_columns(
+    return values.with_columns(
         tick=pl.col("time").cast(pl.Int64) // width * width,
         log_value=pl.when(pl.col("value") > 0).then(pl.col("value").log() * signal.bad),
         peer_host=pl.col("host") if signal.host_peers else pl.lit(None, dtype=pl.String),
     )
-    return build_panel(binned, group=GROUP, entity=ENTITY, tick="tick", value="log_value")
 
 
 def _chain(
-    panel: Panel, signal: SpeedSignal, seconds: float, params: DeviceParams
+    first: Floats, signal: SpeedSignal, seconds: float, params: DeviceParams
 ) -> SuspectParams:
     """Return the chain's parameters for a signal: its effects, its cadence, its quantum."""
     ticks = max(4, round(params.persist_seconds / seconds))
-    typical = float(np.exp(np.abs(_middle(panel.values))))
+    typical = float(np.exp(np.abs(np.nan_to_num(known_median(first[None, :], -1)[0]))))
     floor = signal.quantum / typical if signal.quantum else 0.0
     episodes = replace(
         params.suspects.episodes,
@@ -207,7 +269,3 @@ def _chain(
         noise_floor=max(floor, params.suspects.episodes.noise_floor),
     )
     return replace(params.suspects, episodes=episodes)
-
-
-def _middle(values: Floats) -> float:
-    return float(np.nan_to_num(known_median(values.reshape(1, -1), -1)[0]))

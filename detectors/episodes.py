@@ -81,7 +81,8 @@ class Episode:
         runs: Bad runs in it; 3 or more are flapping.
         bad_ticks: Ticks on the bad side.
         from_level: Judged against the peers, since the own good level is not known.
-        p_value: Chance of such a stretch in noise alone.
+        p_value: Chance of such a stretch in noise alone; null where a budget of false alarms was
+            kept instead.
         is_ramp: It grew instead of jumping; `effect` is then that of its last level.
     """
 
@@ -92,7 +93,7 @@ class Episode:
     runs: int
     bad_ticks: int
     from_level: bool
-    p_value: float
+    p_value: float | None
     is_ramp: bool = False
 
 

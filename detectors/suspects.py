@@ -74,14 +74,15 @@ class Suspect:
         episode: The stretch; its positions are tick numbers of the panel.
         members: Size of the entity's group.
         undecided: A pair or trio in which peers and history cannot tell who is at fault.
-        q_value: False-discovery rate at which it stands.
+        q_value: False-discovery rate at which it stands; null where a budget of false alarms, and
+            no rate of false findings, is what was kept.
     """
 
     entity: int
     episode: Episode
     members: int
     undecided: bool
-    q_value: float = 1.0
+    q_value: float | None = 1.0
 
 
 def peer_ratios(panel: Panel) -> Floats:
@@ -99,14 +100,27 @@ def find_suspects(panel: Panel, params: SuspectParams) -> list[Suspect]:
     Returns:
         The suspects. An entity without a peer has none.
     """
-    view = _view(panel, peer_ratios(panel), params)
+    spread = usual_spread(peer_ratios(panel))
+    return controlled(verified_suspects(panel, params, spread), panel.groups.size, params)
+
+
+def verified_suspects(panel: Panel, params: SuspectParams, spread: float) -> list[Suspect]:
+    """Return the verified bad stretches, before multiplicity, by entity and time.
+
+    Args:
+        panel: As for `find_suspects`; whole groups of a fleet.
+        params: Screens and thresholds.
+        spread: Usual spread of levels in the fleet.
+    """
+    view = _View(panel, peer_ratios(panel), spread, params)
     found = _candidates(view, np.arange(panel.groups.size))
     again = _shared_groups(panel, found)
-    if again.size:
-        view = _view(panel, _ratios_without(view, found, again), params)
-        kept = [one for one in found if one.entity not in set(again.tolist())]
-        found = sorted([*kept, *_candidates(view, again)], key=_by_entity)
-    return _controlled(found, panel.groups.size, params)
+    if not again.size:
+        return found
+    clean = _ratios_without(view, found, again)
+    view = _View(panel, clean, usual_spread(clean) if spread else spread, params)
+    kept = [one for one in found if one.entity not in set(again.tolist())]
+    return sorted([*kept, *_candidates(view, again)], key=_by_entity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +129,6 @@ class _View:
     ratios: Floats
     usual_spread: float
     params: SuspectParams
-
-
-def _view(panel: Panel, ratios: Floats, params: SuspectParams) -> _View:
-    return _View(panel, ratios, _usual_spread(ratios), params)
 
 
 def _by_entity(suspect: Suspect) -> tuple[int, int]:
@@ -134,18 +144,19 @@ def _candidates(view: _View, entities: Ints) -> list[Suspect]:
         entity = int(entities[at])
         episodes = find_episodes(view.ratios[entity], float(noise[at]), params.episodes)
         found += [
-            _suspect(view.panel, entity, one) for one in episodes if _stands(view, entity, one)
+            suspect_of(view.panel, entity, one) for one in episodes if _stands(view, entity, one)
         ]
     return found
 
 
-def _suspect(panel: Panel, entity: int, episode: Episode) -> Suspect:
+def suspect_of(panel: Panel, entity: int, episode: Episode) -> Suspect:
+    """Return a stretch of an entity as a suspect among its group."""
     members = int(np.sum(panel.groups == panel.groups[entity]))
     lone = members <= PAIR_MEMBERS and not _moved_alone(panel, entity, episode)
     return Suspect(entity=entity, episode=episode, members=members, undecided=lone)
 
 
-def _usual_spread(ratios: Floats) -> float:
+def usual_spread(ratios: Floats) -> float:
     """Return the spread of all entities' levels: what small groups borrow from their siblings."""
     if ratios.shape[0] < MIN_POOLED:
         return 0.0
@@ -181,11 +192,16 @@ def _ratios_without(view: _View, found: list[Suspect], rows: Ints) -> Floats:
     return result
 
 
-def _controlled(found: list[Suspect], tests: int, params: SuspectParams) -> list[Suspect]:
-    """Return the suspects that stand among all the tests made, with their rates."""
-    rates = discovery_rates([one.episode.p_value for one in found], tests)
-    rated = (replace(one, q_value=rate) for one, rate in zip(found, rates, strict=True))
-    return [one for one in rated if one.q_value <= params.max_q_value]
+def controlled(found: list[Suspect], tests: int, params: SuspectParams) -> list[Suspect]:
+    """Return the suspects that stand among all the tests made, with their rates.
+
+    Those without a chance were held to a budget of false alarms already and stay.
+    """
+    chances = {at: one.episode.p_value for at, one in enumerate(found)}
+    tested = {at: chance for at, chance in chances.items() if chance is not None}
+    rates = dict(zip(tested, discovery_rates(list(tested.values()), tests), strict=True))
+    rated = [replace(one, q_value=rates.get(at)) for at, one in enumerate(found)]
+    return [one for one in rated if one.q_value is None or one.q_value <= params.max_q_value]
 
 
 def _screened(ratios: Floats, noise: Floats, params: SuspectParams) -> Bools:

@@ -21,6 +21,7 @@ from detectors.corruption import find_corruption
 from detectors.counters import CounterParams
 from detectors.crashes import CrashParams, find_crashes
 from detectors.degrading_links import DegradingParams, find_degrading_links
+from detectors.device_hosts import find_slow_device_hosts
 from detectors.devices import DeviceParams, find_slow_devices
 from detectors.doubtful_figures import find_doubtful_figures
 from detectors.fabric import Fabric, fabric_of
@@ -152,6 +153,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
     ("clocks", lambda v, p: find_skewed_clocks(v.clean_steps, p.clocks)),
     ("devices", lambda v, p: find_slow_devices(v.samples, p.devices)),
+    ("device hosts", lambda v, p: find_slow_device_hosts(v.samples, p.devices)),
     (
         "crashes",
         lambda v, p: find_crashes(

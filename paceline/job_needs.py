@@ -134,6 +134,13 @@ JOB_NEEDS: Final[tuple[Need, ...]] = (
         "a throttled GPU is found only by the job that it slows",
     ),
     Need(
+        "device hosts",
+        "latency of drives",
+        "samples",
+        ("latency_seconds",),
+        "drives of one host that slow all alike look like drives under load",
+    ),
+    Need(
         "devices",
         "reasons why clocks are low",
         "samples",

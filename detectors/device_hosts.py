@@ -1,0 +1,135 @@
+"""Find hosts whose devices slowed as one: what the peers on the same host cannot see.
+
+A shared cause (the host's bus, its controller, its load) slows all drives of a host alike. Among
+themselves nobody stands out, so the middle of each host is compared with those of other hosts; no
+device is at fault. Only changes count: hosts differ for good reasons. Source: methods reference,
+section 6, group against sister groups.
+"""
+
+from dataclasses import replace
+from math import exp
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from collectors.frames import SAMPLES, require
+from detectors.devices import SPEED_SIGNALS, DeviceParams, SpeedSignal, folded, speed_panel
+from detectors.panels import Panel, group_sizes
+from detectors.peers import known_median
+from detectors.suspects import Suspect
+from detectors.timelines import clock_timeline
+from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
+
+MIN_HOSTS: Final = 4
+"""Hosts below which nobody can say which of them moved."""
+
+MIN_DEVICES: Final = 4
+"""On a host with fewer devices one of them moves the middle."""
+
+MIN_MOVED_SHARE: Final = 0.6
+"""Share of a host's devices that must have moved with it (methods reference, section 6)."""
+
+MIN_SLOWDOWN: Final = 1.10
+"""A host's middle has less noise than its devices: the least effect that counts for a group."""
+
+NEVER_BY_LEVEL: Final = 1000.0
+
+BEFORE_TICKS: Final = 240
+"""Ticks before a stretch with which its devices are compared: an hour at 15 s."""
+
+_SISTERS: Final = ("device_kind", "run", "model")
+
+
+def find_slow_device_hosts(samples: pl.LazyFrame, params: DeviceParams) -> pl.DataFrame:
+    """Return the hosts whose devices slowed together against those of other hosts.
+
+    Args:
+        samples: `SAMPLES`; only signals whose peers are the devices of the same host are judged.
+        params: The thresholds of devices.
+
+    Returns:
+        `VERDICTS` of kind group_slow at level host, one row a stretch; no device is named.
+        Partition key: signal, device kind and model.
+
+    Raises:
+        SchemaError: `samples` is not a `SAMPLES`.
+    """
+    rows = samples.pipe(require, SAMPLES).drop_nulls("time").collect()
+    there = set(rows["signal"].unique())
+    judged = [(name, one) for name, one in SPEED_SIGNALS.items() if one.host_peers]
+    return verdict_frame(
+        verdict
+        for name, signal in judged
+        if name in there
+        for verdict in _judge(rows, name, signal, params)
+    )
+
+
+def _judge(
+    rows: pl.DataFrame, name: str, signal: SpeedSignal, params: DeviceParams
+) -> list[Verdict]:
+    panel, seconds = speed_panel(rows, name, params)
+    hosts = _host_panel(panel)
+    if hosts.groups.size < MIN_HOSTS:
+        return []
+    least = replace(signal, min_slowdown=MIN_SLOWDOWN, min_level=NEVER_BY_LEVEL, quantum=0.0)
+    found = folded(hosts, least, seconds, params)
+    timeline = clock_timeline(hosts.ticks, int(seconds * 1e6))
+    verdicts: list[Verdict] = []
+    for one in found:
+        count, size = _moved(panel, hosts, one)
+        if not one.episode.from_level and count >= MIN_MOVED_SHARE * size:
+            who = hosts.entities.row(one.entity, named=True)
+            seen = _verdict(who, one, f"{count} of {size}", name)
+            verdicts.append(replace(seen, **timeline.span(one.episode)))
+    return verdicts
+
+
+def _host_panel(panel: Panel) -> Panel:
+    """Return the middles of the groups of devices, one row a host, sisters in one group."""
+    numbers = np.flatnonzero(group_sizes(panel.groups) >= MIN_DEVICES)
+    rows = [np.flatnonzero(panel.groups == number) for number in numbers]
+    firsts = panel.entities[[int(row[0]) for row in rows]]
+    order = firsts.with_row_index("at").sort(*_SISTERS, "host", nulls_last=True)["at"].to_list()
+    entities = firsts[order]
+    groups = entities.select(pl.struct(_SISTERS).rle_id()).to_series().to_numpy()
+    middles = [known_median(panel.values[rows[at]], 0) for at in order]
+    return Panel(
+        entities=entities,
+        groups=groups.astype(np.int64),
+        ticks=panel.ticks,
+        values=np.stack(middles) if middles else np.zeros((0, panel.ticks.size)),
+    )
+
+
+def _moved(panel: Panel, hosts: Panel, suspect: Suspect) -> tuple[int, int]:
+    """Return how many devices of a host moved with it against other hosts, and of how many."""
+    who = hosts.entities["host"][suspect.entity]
+    rows = np.flatnonzero((panel.entities["host"] == who).to_numpy())
+    sisters = known_median(np.delete(hosts.values, suspect.entity, axis=0), 0)
+    relative = panel.values[rows] - sisters
+    episode = suspect.episode
+    inside = known_median(relative[:, episode.start : episode.stop], -1)
+    before = known_median(relative[:, max(0, episode.start - BEFORE_TICKS) : episode.start], -1)
+    return int(np.sum(inside - before >= episode.effect / 2)), int(rows.size)
+
+
+def _verdict(who: dict[str, Any], suspect: Suspect, moved: str, name: str) -> Verdict:
+    ratio = exp(suspect.episode.effect)
+    what = (
+        f"{moved} devices slowed together: the middle of their {name} is x{ratio:.2f} of what it "
+        f"was against {suspect.members - 1} other hosts"
+    )
+    return Verdict(
+        kind="group_slow",
+        level="host",
+        subject=Subject(run=who["run"], host=who["host"]),
+        slowdown=ratio,
+        confidence="medium",
+        peers=f"middles of the {who['device_kind']}s of other hosts",
+        peer_count=suspect.members - 1,
+        q_value=suspect.q_value,
+        evidence=(Evidence(source=f"{who['device_kind']} samples", what=what),),
+        action="no device to replace: look at what they share, the host's load, bus and controller",
+    )
