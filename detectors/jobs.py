@@ -23,6 +23,10 @@ from detectors.trend_words import trend_verdict
 from detectors.trends import TrendParams, find_trend
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
+MIN_CAUSE_SHARE: Final = 0.6
+"""The slowest rank sets the step and the median rank shows the wait, so less than all of the excess
+is asked for."""
+
 NEVER_BY_LEVEL: Final = 1000.0
 """A job has no peers, so no level of its own is too high."""
 
@@ -115,6 +119,7 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         level="job",
         subject=Subject(run=rows["run"][0], attempt=rows["attempt"][0]),
         slowdown=ratio,
+        cause=_cause(rows, episode),
         confidence="high" if ratio >= 1.3 else "medium",  # noqa: PLR2004 -- the ratio from which timing alone is enough
         peers="the run's own earlier steps",
         peer_count=0,
@@ -123,6 +128,17 @@ def _verdict(rows: pl.DataFrame, episode: Episode) -> Verdict:
         **span,
     )
     return _of_one(verdict) if rows["ranks"][0] == 1 else verdict
+
+
+def _cause(rows: pl.DataFrame, episode: Episode) -> str | None:
+    """Return `data` where the wait of the median rank for its data makes up the excess."""
+    inside = pl.int_range(pl.len()).is_between(episode.start, episode.stop, "left")
+    both = pl.col("step_seconds", "data_seconds")
+    there, before = (rows.filter(side).select(both.median()).row(0) for side in (inside, ~inside))
+    if None in {*there, *before}:
+        return None
+    step, data = (one - other for one, other in zip(there, before, strict=True))
+    return "data" if step > 0 and data >= MIN_CAUSE_SHARE * step else None
 
 
 def _of_one(verdict: Verdict) -> Verdict:

@@ -22,11 +22,13 @@ JOB_PACES: Final = schema_of(
         "step_seconds": pl.Float64,
         "paused": pl.Boolean,
         "ranks": pl.Int64,
+        "data_seconds": pl.Float64,
     }
 )
 """One row a step of a job: the time of its slowest rank, or what the job's own line says.
 `paused` steps hold a checkpoint and are not compared. `ranks` is how many ranks the attempt has as
-far as is known: those that report, or what its launcher says; null where no rank reports."""
+far as is known: those that report, or what its launcher says; null where no rank reports.
+`data_seconds` is the wait for data of the median rank, null where nobody tells it."""
 
 
 def job_paces(steps: pl.LazyFrame, jobs: pl.LazyFrame | None = None) -> pl.LazyFrame:
@@ -57,6 +59,7 @@ def job_paces(steps: pl.LazyFrame, jobs: pl.LazyFrame | None = None) -> pl.LazyF
             (pl.col("checkpoint_seconds") > 0).any().alias("paused"),
             pl.col(_SIZES).max(),
             pl.col("ranks").first(),
+            pl.col("data_seconds").median(),
         )
         .join(_worlds(jobs), on=["run", "attempt"], how="left", nulls_equal=True)
         .with_columns(

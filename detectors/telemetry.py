@@ -12,6 +12,7 @@ import polars as pl
 
 from collectors.frames import EVENTS, SAMPLES, require
 from detectors.cleaning import CleaningParams, fresh_gauges
+from detectors.silent_devices import silent_gpus
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 NOISY_SIGNALS: Final = ("power_watts", "power_instant_watts")
@@ -53,7 +54,25 @@ def find_lost_telemetry(
     still = _still_hosts(samples, params)
     hosts = still["host"].to_list()
     gpus = [one for one in _frozen(samples, params) if one.subject.host not in hosts]
-    return verdict_frame([*_silent(events), *gpus, *_frozen_hosts(still)])
+    told = [*_silent(events), *gpus, *_frozen_hosts(still)]
+    known = {(one.subject.host, one.subject.device) for one in told}
+    return verdict_frame([*told, *_silent_in_tables(samples, known)])
+
+
+def _silent_in_tables(
+    samples: pl.LazyFrame, known: set[tuple[str | None, str | None]]
+) -> list[Verdict]:
+    """Return the GPUs whose readings end while siblings' go on, where nothing else tells of it."""
+    return [
+        _verdict(
+            row,
+            "silent",
+            None,
+            f"no reading for {row['seconds']:.0f} s while its siblings' go on",
+        )
+        for row in silent_gpus(samples).iter_rows(named=True)
+        if (row["host"], row["device"]) not in known
+    ]
 
 
 def _silent(events: pl.LazyFrame) -> list[Verdict]:

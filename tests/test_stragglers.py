@@ -141,6 +141,25 @@ def test_slow_jobs(
 
 
 @pytest.mark.parametrize(
+    ("data", "cause"),
+    [
+        pytest.param([0.01] * 60 + [0.5] * 60, "data", id="the wait for data is the excess"),
+        pytest.param([0.01] * 120, None, id="data comes as before"),
+        pytest.param([0.01] * 60 + [0.1] * 60, None, id="a part of it"),
+        pytest.param([None] * 120, None, id="nobody tells it"),
+    ],
+)
+def test_cause_of_a_slow_job(data: list[float | None], cause: str | None) -> None:
+    """A job that slows by what its median rank waits for data is slow by its data."""
+    frame = pl.LazyFrame(
+        {"run": "r", "attempt": 0, "step": range(120), "step_seconds": GOOD + SLOW}
+    ).with_columns(data_seconds=pl.Series(data, dtype=pl.Float64))
+    rows = find_slow_jobs(conform(frame, JOB_PACES), JobParams()).to_dicts()
+
+    assert [(row["kind"], row["cause"]) for row in rows] == [("group_slow", cause)]
+
+
+@pytest.mark.parametrize(
     ("ranks", "expected"),
     [
         pytest.param(None, ("group_slow", None), id="nobody tells its ranks"),
