@@ -36,6 +36,8 @@ _FURTHER_XIDS: Final = ("61", "63", "92")
 
 _SEVERE: Final = ("critical", "high", "error")
 
+_SLIGHT: Final = ("low", "info")
+
 _MEMORY_KINDS: Final = ("ecc", "memory_error", "gpu_row_remap")
 
 _HEALTH_KINDS: Final = ("gpu_health", "gpu_error", "health_check", "pcie_error")
@@ -86,6 +88,7 @@ def _family() -> pl.Expr:
     """Return the family of an event; null where it names nobody."""
     kind, code = pl.col("kind"), pl.col("code").fill_null("")
     is_severe = pl.col("severity").is_in(list(_SEVERE)) | pl.col("severity").is_null()
+    is_slight = pl.col("severity").is_in(list(_SLIGHT)).fill_null(value=False)
     is_xid = kind == "xid"
     is_memory_xid = is_xid & code.is_in(MEMORY_XIDS)
     is_hardware = code.is_in([*HARDWARE_XIDS, *_FURTHER_XIDS])
@@ -104,7 +107,7 @@ def _family() -> pl.Expr:
         .then(pl.lit("xid"))
         .when(kind.is_in(["node_failure", "gpu_lost"]) | is_out)
         .then(pl.lit("service"))
-        .when(kind.is_in(_HEALTH_KINDS) & is_severe)
+        .when(kind.is_in(_HEALTH_KINDS) & ~is_slight)
         .then(pl.lit("health"))
     )
 

@@ -177,6 +177,8 @@ def events(*rows: dict[str, object]) -> pl.LazyFrame:
         pytest.param({"kind": "ecc", "severity": "high"}, "memory", id="uncorrected errors grew"),
         pytest.param({"kind": "memory_error", "severity": "low"}, None, id="a corrected error"),
         pytest.param({"kind": "gpu_health", "severity": "high"}, "health", id="a failed check"),
+        pytest.param({"kind": "health_check", "severity": "warning"}, "health", id="a warning"),
+        pytest.param({"kind": "pcie_error", "severity": "low"}, None, id="a corrected bus error"),
         pytest.param({"kind": "gpu_lost"}, "service", id="a lost GPU"),
         pytest.param({"kind": "node_failure", "code": "NODE_FAIL"}, "service", id="a lost node"),
         pytest.param(
