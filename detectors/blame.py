@@ -18,6 +18,7 @@ ENDINGS: Final = schema_of(
     {
         "failure": pl.UInt32,
         "run": pl.String,
+        "user": pl.String,
         "time": TIME,
         "host": pl.String,
         "is_named": pl.Boolean,
@@ -33,6 +34,7 @@ that no other host was there), `what` says what; `hosts` is how many may have do
 FAILURES: Final = schema_of(
     {
         "run": pl.String,
+        "user": pl.String,
         "time": TIME,
         "host": pl.String,
         "blame": pl.Float64,
@@ -108,7 +110,7 @@ def infrastructure_endings(
         params: How near is near.
     """
     named = _namings(hosts, signals, params)
-    told = hosts.sort("failure", "host", "state", "reason", nulls_last=True)
+    told = hosts.sort("failure", "host", "state", "reason", "user", nulls_last=True)
     once = told.unique(["failure", "host"], keep="first").drop("source")
     joined = once.join(named, on=["failure", "host"], how="left").with_columns(
         is_named=pl.col("what").is_not_null()
@@ -119,6 +121,7 @@ def infrastructure_endings(
     return candidates.select(
         "failure",
         "run",
+        "user",
         pl.col("end").alias("time"),
         "host",
         pl.col("is_named") | (alone == 1),

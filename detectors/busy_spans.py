@@ -14,6 +14,7 @@ from collectors.frames import JOBS, PLACEMENTS, TIME, require, schema_of
 JOB_HOSTS: Final = schema_of(
     {
         "run": pl.String,
+        "user": pl.String,
         "start": TIME,
         "end": TIME,
         "is_over": pl.Boolean,
@@ -51,6 +52,7 @@ def job_hosts(jobs: pl.LazyFrame, placements: pl.LazyFrame, as_of: datetime) -> 
     return (
         known.select(
             "run",
+            "user",
             "start",
             pl.min_horizontal(told_end, pl.lit(as_of, TIME)).alias("end"),
             is_over.alias("is_over"),

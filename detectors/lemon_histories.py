@@ -23,6 +23,7 @@ from detectors.busy_spans import busy_spans, job_hosts
 from detectors.decayed_counts import DecayParams, exposures_of
 from detectors.node_signals import node_signals
 from detectors.part_stints import host_repairs, part_names, part_stints, with_parts
+from detectors.user_jobs import hosts_of_one_user
 
 HALF: Final = 0.5
 """Share of the blame from which a failure counts as one of a node's own jobs."""
@@ -41,6 +42,7 @@ class FleetHistory:
         spans: `SPANS`.
         stints: `STINTS`.
         repairs: `REPAIRS`.
+        user_hosts: `USER_HOSTS`.
     """
 
     as_of: datetime
@@ -51,6 +53,7 @@ class FleetHistory:
     spans: pl.DataFrame
     stints: pl.DataFrame
     repairs: pl.DataFrame
+    user_hosts: pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,14 +135,15 @@ def fleet_history(
     broken = broken_attempts(hosts).collect()
     endings = infrastructure_endings(broken.lazy(), signals.lazy(), params.blame).collect()
     failures = shared_blame(endings.lazy(), days.lazy(), params.blame)
-    placed = with_parts(failures, names).select(*FAILURES.names(), "part")
+    placed = with_parts(failures, names).select(*FAILURES.names(), "part").collect()
     return FleetHistory(
         as_of=as_of,
         began=began,
-        failures=placed.sort("host", "time", "run").collect(),
+        failures=placed.sort("host", "time", "run"),
         unexplained_count=broken["failure"].n_unique() - endings["failure"].n_unique(),
         signals=with_parts(signals.lazy(), names).sort(pl.all(), nulls_last=True).collect(),
         spans=spans,
         stints=stints,
         repairs=repairs,
+        user_hosts=hosts_of_one_user(placed, hosts),
     )

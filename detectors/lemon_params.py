@@ -50,6 +50,8 @@ class GateParams:
         min_named_jobs: Jobs whose end must name it ...
         max_family_chance: ... unless its other signals come by luck with at most this chance.
         min_jobs: Jobs of whose end it must bear half or more.
+        min_user_chance: If all of them were one user's: how likely that is, at least, if the node
+            did it.
     """
 
     max_false_share: float = 0.1
@@ -57,6 +59,7 @@ class GateParams:
     min_named_jobs: int = 2
     max_family_chance: float = 0.05
     min_jobs: int = 2
+    min_user_chance: float = 0.05
 
     def __post_init__(self) -> None:
         """Refuse gates that let everybody through."""

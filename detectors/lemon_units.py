@@ -133,16 +133,18 @@ def judged(history: FleetHistory, params: LemonParams) -> pl.DataFrame:
         name tell. What flagged parts did is not counted against nodes.
     """
     decay, score, gate = params.history.decay, params.scores, params.gate
+    of_users = history.user_hosts.filter(pl.col("chance") < gate.min_user_chance)["host"]
+    passes = _passes(gate) & ~pl.col("host").is_in(of_users.implode())
     hosts = host_units(history, history.failures, decay, score)
     parts = part_units(history, hosts, decay)
-    first = rated(hosts, parts, score).with_columns(is_lemon=_passes(gate))
+    first = rated(hosts, parts, score).with_columns(is_lemon=passes)
     bad = first.filter("is_lemon").drop_nulls("part")
     rest = history.failures.join(bad, on="part", how="anti")
     again = host_units(history, rest, decay, score)
     nodes = rated(again, parts, score).filter(pl.col("part").is_null())
     second = pl.concat(
         [
-            nodes.with_columns(is_lemon=_passes(gate)),
+            nodes.with_columns(is_lemon=passes),
             first.filter(pl.col("part").is_not_null()),
         ]
     )

@@ -284,6 +284,28 @@ def test_no_lemons(failures: dict[str, list[Failure]], hosts: int, days: int) ->
     assert found(records(jobs, events)) == []
 
 
+@pytest.mark.parametrize(
+    ("users", "expected"),
+    [
+        pytest.param(["ada"], [], id="one of four users, who holds a quarter of its time"),
+        pytest.param(["ada", "bob"], [("lemon", "host", "n1")], id="two users"),
+        pytest.param([None], [("lemon", "host", "n1")], id="users that are not told"),
+    ],
+)
+def test_whose_jobs_fail(users: list[str | None], expected: list[tuple[str, str, str]]) -> None:
+    """A node on which one user's jobs alone fail, while others use it well, is no lemon."""
+    jobs, events = single_jobs({"n1": fails(*EARLY, *LATE)}, hosts=64)
+    everybody = ["ada", "bob", "cyd", "dan"]
+    failed = 0
+    for at, row in enumerate(jobs):
+        row["user"] = everybody[at % 4]
+        if row["state"] == "NODE_FAIL":
+            row["user"] = users[failed % len(users)]
+            failed += 1
+
+    assert found(records(jobs, events)) == expected
+
+
 def test_a_new_node() -> None:
     """A node in use for two days that failed once has the highest rate, and is not flagged."""
     jobs, events = single_jobs({"n5": fails(9), "n1": fails(3), "n2": fails(20)}, hosts=64)
