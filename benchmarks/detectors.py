@@ -14,6 +14,7 @@ YARDSTICKS: Final[tuple[tuple[str, str], ...]] = (
     ("Y1 attribution", "benchmarks.yardstick_attribution"),
     ("Y3 change points", "benchmarks.yardstick_change_points"),
     ("Y4 repeat offenders", "benchmarks.yardstick_repeat_offenders"),
+    ("scenarios", "benchmarks.yardstick_scenarios"),
 )
 """Name and module of each yardstick; a module has `figures(data) -> list[Figure]`."""
 
