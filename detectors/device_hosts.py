@@ -14,7 +14,14 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import SAMPLES, require
-from detectors.devices import SPEED_SIGNALS, DeviceParams, SpeedSignal, folded, speed_panel
+from detectors.devices import (
+    SPEED_SIGNALS,
+    DeviceParams,
+    SpeedSignal,
+    folded,
+    speed_panel,
+    speed_signals,
+)
 from detectors.panels import Panel, group_sizes
 from detectors.peers import known_median
 from detectors.suspects import Suspect
@@ -55,19 +62,15 @@ def find_slow_device_hosts(samples: pl.LazyFrame, params: DeviceParams) -> pl.Da
     Raises:
         SchemaError: `samples` is not a `SAMPLES`.
     """
-    rows = samples.pipe(require, SAMPLES).drop_nulls("time").collect()
-    there = set(rows["signal"].unique())
-    judged = [(name, one) for name, one in SPEED_SIGNALS.items() if one.host_peers]
+    rows = samples.pipe(require, SAMPLES).drop_nulls("time")
+    judged = [name for name in speed_signals(rows) if SPEED_SIGNALS[name].host_peers]
     return verdict_frame(
-        verdict
-        for name, signal in judged
-        if name in there
-        for verdict in _judge(rows, name, signal, params)
+        verdict for name in judged for verdict in _judge(rows, name, SPEED_SIGNALS[name], params)
     )
 
 
 def _judge(
-    rows: pl.DataFrame, name: str, signal: SpeedSignal, params: DeviceParams
+    rows: pl.LazyFrame, name: str, signal: SpeedSignal, params: DeviceParams
 ) -> list[Verdict]:
     panel, seconds = speed_panel(rows, name, params)
     hosts = _host_panel(panel)

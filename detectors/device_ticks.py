@@ -68,12 +68,11 @@ class DeviceTicks:
             SchemaError: `samples` is not a `SAMPLES`.
             ValueError: A tick is not later than those before.
         """
-        rows = samples.lazy().pipe(require, SAMPLES).drop_nulls("time").collect()
+        rows = samples.lazy().pipe(require, SAMPLES).drop_nulls("time")
         values = cleaned_values(rows, self._name, self._params)
         known = (
-            tick_values(values.lazy(), SPEED_SIGNALS[self._name], self._seconds)
+            tick_values(values, SPEED_SIGNALS[self._name], self._seconds)
             .drop_nulls("log_value")
-            .with_columns(pl.col(pl.Categorical).cast(pl.String))
             .group_by(*_NAMES, "tick")
             .agg(pl.col("log_value").median())
             .collect()
@@ -102,7 +101,9 @@ class DeviceTicks:
         )
         found = self._fleet.suspects()
         stand = [_placed(one, start) for one in found if one.episode.stop > start]
-        return verdict_frame(device_verdicts(panel, samples, self._name, self._seconds, stand))
+        return verdict_frame(
+            device_verdicts(panel, samples.lazy(), self._name, self._seconds, stand)
+        )
 
     def _push(self, tick: int, values: pl.DataFrame) -> None:
         if self._ticks and tick <= self._ticks[-1]:

@@ -16,7 +16,7 @@ from collectors.frames import SAMPLES, require
 from detectors.cleaning import CleaningParams, fresh_gauges
 from detectors.device_words import DeviceCase, accuse_device
 from detectors.fleets import Fleet, FleetParams
-from detectors.panels import Floats, Panel, build_panel
+from detectors.panels import Floats, Ints, Panel, build_panel
 from detectors.peers import known_median
 from detectors.suspects import Suspect, SuspectParams
 from detectors.telemetry import NOISY_SIGNALS
@@ -24,10 +24,15 @@ from detectors.timelines import clock_timeline
 from detectors.verdicts import Verdict, verdict_frame
 
 ENTITY: Final = ("host", "device", "index")
+ASKED_PEERS: Final = 256
+"""Peers of a group that are asked for what the evidence says of them, or up to twice as many."""
+
 CADENCE_DEVICES: Final = 64
 """Devices from which the usual time between readings is taken."""
 
 NAMES: Final = ("host", "device", "index", "device_kind", "model", "run", "signal")
+
+_AT: Final = ("host", "device", "time")
 
 GROUP: Final = ("signal", "device_kind", "run", "model", "peer_host")
 
@@ -103,22 +108,28 @@ def find_slow_devices(samples: pl.LazyFrame, params: DeviceParams) -> pl.DataFra
     Raises:
         SchemaError: `samples` is not a `SAMPLES`.
     """
-    rows = samples.pipe(require, SAMPLES).drop_nulls("time").collect()
-    names = [name for name in SPEED_SIGNALS if name in set(rows["signal"].unique())]
-    return verdict_frame(verdict for name in names for verdict in _judge(rows, name, params))
+    rows = samples.pipe(require, SAMPLES).drop_nulls("time")
+    there = speed_signals(rows)
+    return verdict_frame(verdict for name in there for verdict in _judge(rows, name, params))
 
 
-def _judge(rows: pl.DataFrame, name: str, params: DeviceParams) -> list[Verdict]:
+def speed_signals(rows: pl.LazyFrame) -> list[str]:
+    """Return the speed signals that are there, in the order of `SPEED_SIGNALS`."""
+    there = rows.select(pl.col("signal").unique()).collect()["signal"]
+    return [name for name in SPEED_SIGNALS if name in set(there)]
+
+
+def _judge(rows: pl.LazyFrame, name: str, params: DeviceParams) -> list[Verdict]:
     panel, seconds = speed_panel(rows, name, params)
     suspects = folded(panel, SPEED_SIGNALS[name], seconds, params)
     return device_verdicts(panel, rows, name, seconds, suspects)
 
 
-def speed_panel(rows: pl.DataFrame, name: str, params: DeviceParams) -> tuple[Panel, float]:
+def speed_panel(rows: pl.LazyFrame, name: str, params: DeviceParams) -> tuple[Panel, float]:
     """Return logarithms of a speed signal, one row a device, and the width of a tick in seconds."""
     values = cleaned_values(rows, name, params)
     seconds = _cadence_seconds(values, params)
-    binned = tick_values(values.lazy(), SPEED_SIGNALS[name], seconds)
+    binned = tick_values(values, SPEED_SIGNALS[name], seconds)
     panel = build_panel(binned, group=GROUP, entity=ENTITY, tick="tick", value="log_value")
     return panel, seconds
 
@@ -137,20 +148,23 @@ def folded(
 
 
 def device_verdicts(
-    panel: Panel, rows: pl.DataFrame, name: str, seconds: float, suspects: list[Suspect]
+    panel: Panel, rows: pl.LazyFrame, name: str, seconds: float, suspects: list[Suspect]
 ) -> list[Verdict]:
     """Return suspects of a panel as verdicts.
 
     Args:
         panel: Logarithms of the signal; positions of the suspects count its ticks.
-        rows: `SAMPLES` of the same time, for the evidence.
+        rows: `SAMPLES` of the same time, for the evidence; of large groups some peers are asked.
         name: The signal.
         seconds: Width of a tick.
         suspects: What stands.
     """
+    if not suspects:
+        return []
+    asked = panel.entities[_asked(panel, suspects)].select("host", "device")
     case = DeviceCase(
         panel=panel,
-        rows=rows,
+        rows=rows.join(asked.lazy(), on=["host", "device"], how="semi", nulls_equal=True).collect(),
         signal=name,
         bad=SPEED_SIGNALS[name].bad,
         timeline=clock_timeline(panel.ticks, int(seconds * 1e6)),
@@ -158,11 +172,22 @@ def device_verdicts(
     return [accuse_device(case, suspect) for suspect in suspects]
 
 
-def cleaned_values(rows: pl.DataFrame, name: str, params: DeviceParams) -> pl.DataFrame:
+def _asked(panel: Panel, suspects: list[Suspect]) -> Ints:
+    """Return the rows of the suspects and of peers, spread evenly over each of their groups."""
+    own = np.array([one.entity for one in suspects], dtype=np.int64)
+    peers: list[Ints] = []
+    for group in np.unique(panel.groups[own]):
+        members = np.flatnonzero(panel.groups == group).astype(np.int64)
+        peers.append(members[:: max(1, members.size // ASKED_PEERS)])
+    rows: Ints = np.unique(np.concatenate([own, *peers]))
+    return rows
+
+
+def cleaned_values(rows: pl.LazyFrame, name: str, params: DeviceParams) -> pl.LazyFrame:
     """Return the values of a speed signal that may be compared: not frozen, and under load."""
-    values = _coded(rows.filter(pl.col("signal") == name).select(*NAMES, "time", "value"))
-    values = _not_frozen(values, rows, params)
-    return _under_load(values, rows, params) if SPEED_SIGNALS[name].under_load else values
+    mine = rows.filter(pl.col("signal") == name).select(*NAMES, "time", "value")
+    fresh = _not_frozen(mine, rows, params)
+    return _under_load(fresh, rows, params) if SPEED_SIGNALS[name].under_load else fresh
 
 
 def fleet_params(
@@ -183,58 +208,60 @@ def fleet_params(
     return replace(params.fleet, watch=watch, suspects=chain)
 
 
-def _coded(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame with its text as numbers: a quarter of the memory in each copy."""
-    return frame.with_columns(pl.col(pl.String).cast(pl.Categorical))
-
-
-def _not_frozen(values: pl.DataFrame, rows: pl.DataFrame, params: DeviceParams) -> pl.DataFrame:
+def _not_frozen(values: pl.LazyFrame, rows: pl.LazyFrame, params: DeviceParams) -> pl.LazyFrame:
     """Return the values without those of times at which a device's telemetry is frozen.
 
     A clock may rightly stand still; power never does, so it tells.
     """
-    noisy = rows.lazy().filter(pl.col("signal").is_in(NOISY_SIGNALS))
-    stale = fresh_gauges(noisy, params.cleaning).filter("stale").collect()
+    noisy = rows.filter(pl.col("signal").is_in(NOISY_SIGNALS))
+    stale = fresh_gauges(noisy, params.cleaning).filter("stale").select(*_AT).collect()
     if stale.is_empty():
         return values
-    return values.join(_coded(stale), on=["host", "device", "time"], how="anti", nulls_equal=True)
+    return values.join(stale.lazy(), on=_AT, how="anti", nulls_equal=True)
 
 
-def _under_load(values: pl.DataFrame, rows: pl.DataFrame, params: DeviceParams) -> pl.DataFrame:
+def _under_load(values: pl.LazyFrame, rows: pl.LazyFrame, params: DeviceParams) -> pl.LazyFrame:
     """Return the values at ticks where the device is busy, as far as anybody can tell."""
-    at = ["host", "device", "time"]
+    told = rows.filter(pl.col("signal") == "gpu_busy_ratio", pl.col("value").is_not_null())
     busy = (
-        rows.lazy()
-        .filter(pl.col("signal") == "gpu_busy_ratio", pl.col("value").is_not_null())
-        .group_by(at)
+        told.group_by(_AT)
         .agg((pl.col("value").max() >= params.min_busy_ratio).alias("at_work"))
         .collect()
     )
-    fast = pl.col("value") >= params.min_clock_ratio * pl.col("value").max().over(
-        "device_kind", "run", "model"
+    group = ["device_kind", "run", "model"]
+    ends = values.group_by(group).agg(
+        pl.col("value").min().alias("least"), pl.col("value").max().alias("most")
     )
-    busy = _coded(busy)
-    marked = values.with_columns(fast=fast.fill_null(value=False))
-    idle = busy.filter(~pl.col("at_work"))
-    slow = marked.filter(~pl.col("fast"))
-    return pl.concat(
-        [
-            marked.filter("fast").join(idle, on=at, how="anti", nulls_equal=True),
-            slow.join(busy.filter("at_work"), on=at, how="semi", nulls_equal=True),
-        ]
+    limit = params.min_clock_ratio * pl.col("most")
+    limits = ends.with_columns(limit=limit).collect()
+    is_fast = limits.select((pl.col("least") >= pl.col("limit")).all()).item()
+    if busy.is_empty() and is_fast:
+        return values
+    work = pl.col("at_work")
+    fast = (pl.col("value") >= pl.col("limit")).fill_null(value=False)
+    return (
+        values.join(busy.lazy(), on=_AT, how="left", nulls_equal=True)
+        .join(limits.lazy().select(*group, "limit"), on=group, how="left", nulls_equal=True)
+        .filter(
+            pl.when(fast).then(work.fill_null(value=True)).otherwise(work.fill_null(value=False))
+        )
+        .drop("at_work", "limit")
     )
 
 
-def _cadence_seconds(values: pl.DataFrame, params: DeviceParams) -> float:
+def _cadence_seconds(values: pl.LazyFrame, params: DeviceParams) -> float:
     """Return the usual time between two readings of a device."""
-    some = values.select("host", "device").unique().sort("host", "device", nulls_last=True)
-    gaps = (
-        values.join(some.head(CADENCE_DEVICES), on=["host", "device"], nulls_equal=True)
+    names = ["host", "device"]
+    some = values.select(names).unique().sort(names, nulls_last=True).head(CADENCE_DEVICES)
+    gap = pl.col("time").diff().over(names).dt.total_microseconds() / 1e6
+    usual = (
+        values.join(some, on=names, how="semi", nulls_equal=True)
         .sort("time")
-        .select(pl.col("time").diff().over("host", "device").dt.total_microseconds() / 1e6)
+        .select(gap.median())
+        .collect()
+        .item()
     )
-    usual = gaps.to_series().median()
-    return max(float(str(usual or 0.0)), params.usual_seconds)
+    return max(float(usual or 0.0), params.usual_seconds)
 
 
 def tick_values(values: pl.LazyFrame, signal: SpeedSignal, seconds: float) -> pl.LazyFrame:

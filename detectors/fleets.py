@@ -27,6 +27,9 @@ from detectors.suspects import (
 )
 from detectors.watches import MIN_FLEET, Alarm, Watch, WatchParams
 
+FIRST_TICKS: Final = 128
+"""Ticks for which there is room at first; it doubles when it is full."""
+
 SAMPLED_DEVICES: Final = 1024
 """Devices from which the usual spread of levels is taken."""
 
@@ -64,7 +67,7 @@ class Fleet:
         self._groups = groups
         self._params = params
         self._watch = Watch(groups.size, params.watch)
-        self._ring = np.full((params.history_ticks, groups.size), np.nan)
+        self._ring = np.full((min(params.history_ticks, FIRST_TICKS), groups.size), np.nan)
         self._settled: list[Suspect] = []
 
     @property
@@ -87,10 +90,18 @@ class Fleet:
         half = self._params.history_ticks // 2
         if self.tick >= self._params.history_ticks and self.tick % half == 0:
             self._settled = _merged(self._settled, self._judged())
-        self._ring[self.tick % self._params.history_ticks] = values
+        self._grow()
+        self._ring[self.tick % self._ring.shape[0]] = values
         column = values[:, None]
         ratios = (column - peer_medians(column, self._groups))[:, 0]
         self._watch.push(ratios, after_gap=after_gap)
+
+    def _grow(self) -> None:
+        """Make room for more ticks, up to those that are carried."""
+        rows, most = self._ring.shape[0], self._params.history_ticks
+        if self.tick == rows < most:
+            more = np.full((min(rows, most - rows), self._groups.size), np.nan)
+            self._ring = np.concatenate([self._ring, more])
 
     def widened(self, groups: Ints, places: Ints) -> None:
         """Make room for devices that were not there before.
@@ -157,8 +168,7 @@ class Fleet:
 
     def _panel(self, rows: Ints, start: int) -> Panel:
         """Return the carried ticks of some devices, whole groups of them."""
-        size = self._params.history_ticks
-        slots = np.arange(start, self.tick) % size
+        slots = np.arange(start, self.tick) % self._ring.shape[0]
         return Panel(
             entities=pl.DataFrame(),
             groups=np.unique(self._groups[rows], return_inverse=True)[1].astype(np.int64),

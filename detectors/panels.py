@@ -6,6 +6,7 @@ faster on one dense array (methods reference, cost guidance). NaN marks what is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,12 @@ import polars as pl
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+MAX_KEY: Final = 2**62
+"""Numbers of entities stay below this."""
+
+ONE_VALUE: Final = 2
+"""Width of a name that has one value, and room for null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,35 +57,77 @@ def build_panel(
         row order nor duplicate delivery matters.
     """
     names = list(dict.fromkeys([*group, *entity]))
+    coded = [pl.col(name).cast(pl.Categorical) for name in _texts(frame, names)]
     rows = (
         frame.filter(pl.col(value).is_not_null(), pl.col(value).is_not_nan())
         .drop_nulls(tick)
-        .select(pl.col(names).exclude(pl.String), *_coded(frame, names), tick, value)
-        .group_by(names)
-        .agg(pl.col(tick), pl.col(value))
-        .with_columns(pl.col(pl.Categorical).cast(pl.String))
         .select(*names, tick, value)
-        .sort(names, nulls_last=True)
-        .collect()
+        .with_columns(coded)
+        .collect(engine="streaming")
     )
-    lengths = rows[tick].list.len().to_numpy()
-    stamps = rows[tick].explode(empty_as_null=False)
-    ticks = stamps.unique().sort().to_numpy().astype(np.int64)
-    cells = np.repeat(np.arange(rows.height) * ticks.size, lengths)
-    cells += np.searchsorted(ticks, stamps.to_numpy().astype(np.int64))
-    groups = rows.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
+    numbers, entities = _numbered(rows.select(names))
+    stamps = rows[tick].to_numpy().astype(np.int64)
+    values = rows[value]
+    del rows
+    ticks = pl.Series(stamps).unique().sort().to_numpy()
+    numbers *= ticks.size
+    numbers += np.searchsorted(ticks, stamps)
+    del stamps
+    groups = entities.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
     return Panel(
-        entities=rows.select(names),
+        entities=entities,
         groups=groups.astype(np.int64),
         ticks=ticks,
-        values=_filled((rows.height, ticks.size), cells, rows[value].explode(empty_as_null=False)),
+        values=_filled((entities.height, ticks.size), numbers, values),
     )
 
 
-def _coded(frame: pl.LazyFrame, names: Sequence[str]) -> list[pl.Expr]:
-    """Return the text columns as numbers of their values: a third of the time to group."""
+def _texts(frame: pl.LazyFrame, names: Sequence[str]) -> list[str]:
+    """Return the text columns: as numbers of their values they take a quarter of the memory."""
     kinds = frame.collect_schema()
-    return [pl.col(name).cast(pl.Categorical) for name in names if kinds[name] == pl.String]
+    return [name for name in names if kinds[name] == pl.String]
+
+
+def _numbered(rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
+    """Return the number of each row's entity, and the entities by name, text as text again."""
+    key = _key(rows)
+    firsts = pl.DataFrame({"key": key}).with_row_index("row").unique("key", keep="first")
+    entities = (
+        rows[firsts["row"]]
+        .with_columns(pl.col(pl.Categorical).cast(pl.String))
+        .with_columns(key=firsts["key"])
+        .sort(rows.columns, nulls_last=True)
+        .with_row_index("number")
+    )
+    numbers = (
+        pl.DataFrame({"key": key})
+        .join(entities.select("key", "number"), on="key", how="left", maintain_order="left")[
+            "number"
+        ]
+        .to_numpy()
+        .astype(np.int64)
+    )
+    return numbers, entities.drop("number", "key")
+
+
+def _key(rows: pl.DataFrame) -> pl.Series:
+    """Return one number for each different row: names one after the other, as digits of a number.
+
+    A tenth of the time of grouping by all the names. Where the numbers would not fit, rows are
+    ranked.
+    """
+    key, size = np.zeros(rows.height, dtype=np.int64), 1
+    for name in rows.columns:
+        code = rows[name].to_physical()
+        low, high = (int(str(one if one is not None else 0)) for one in (code.min(), code.max()))
+        width = high - low + 2
+        size *= width
+        if size >= MAX_KEY:
+            return rows.select(pl.struct(rows.columns).rank("dense")).to_series().cast(pl.Int64)
+        if width > ONE_VALUE or code.null_count():
+            key *= width
+            key += (code.cast(pl.Int64) - (low - 1)).fill_null(0).to_numpy()
+    return pl.Series("key", key)
 
 
 def _filled(shape: tuple[int, int], cells: Ints, values: pl.Series) -> Floats:
