@@ -25,6 +25,11 @@ grew by: Python launches the forward pass kernel by kernel, C++ the backward pas
 
 MIN_PASS_GROWTH: Final = 0.1
 
+FULL_COVERAGE: Final = 0.99
+
+MIN_COVERAGE: Final = 0.5
+"""Share of a stretch's steps that must be reported (methods reference, section 1, missing)."""
+
 HOST_CPU: Final = "host_cpu"
 
 LARGE_GROUP: Final = 8
@@ -85,7 +90,26 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
         action=_HOST_ACTION if _cause(phases) == HOST_CPU else _ACTION,
         **span,
     )
-    return _undecided(case, suspect, verdict) if suspect.undecided else verdict
+    if suspect.undecided:
+        return _undecided(case, suspect, verdict)
+    return verdict if _coverage(case, suspect) >= MIN_COVERAGE else _unsure(verdict)
+
+
+def _coverage(case: Case, suspect: Suspect) -> float:
+    """Return the share of a stretch's steps that the rank reported, of those that any reported."""
+    episode = suspect.episode
+    inside = case.panel.values[suspect.entity, episode.start : episode.stop]
+    return float(np.mean(~np.isnan(inside)))
+
+
+def _unsure(verdict: Verdict) -> Verdict:
+    """Return what may be said where most steps of a stretch are not reported."""
+    return replace(
+        verdict,
+        kind="unknown",
+        confidence="low",
+        needed="more of this rank's steps: it reported less than half of those in the stretch",
+    )
 
 
 def slow_kind(suspect: Suspect) -> Literal["slow", "degrading", "flapping"]:
@@ -170,9 +194,12 @@ def _what(case: Case, suspect: Suspect, entity: dict[str, Any], ratio: float) ->
     inside = np.exp(case.panel.values[suspect.entity, episode.start : episode.stop])
     inside = reached(inside, suspect)
     runs = f" in {episode.runs} separate runs" if episode.runs >= FLAP_RUNS else ""
+    told = _coverage(case, suspect)
+    share = "" if told > FULL_COVERAGE else f", {told:.0%} of the steps reported"
     return (
         f"{_MEASURES[entity['measure']]} {np.median(inside):.4g} s, x{ratio:.2f} of "
-        f"{suspect.members - 1} peers, over {episode.bad_ticks} steps from step {since}{runs}"
+        f"{suspect.members - 1} peers, over {episode.bad_ticks} steps from step {since}"
+        f"{runs}{share}"
     )
 
 

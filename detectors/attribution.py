@@ -130,7 +130,11 @@ def _is_within(device: Subject, timed: Verdict) -> bool:
     subject, host = timed.subject, device.host
     if timed.level == "rack":
         return host is not None and rack_of(host) == subject.rack
-    return host == subject.host and subject.gpu in {None, device.gpu}
+    if host != subject.host:
+        return False
+    if subject.gpu is not None:
+        return subject.gpu == device.gpu
+    return subject.device in {None, device.device}
 
 
 def _with_causes(timed: Verdict, devices: list[Verdict]) -> Verdict:

@@ -33,19 +33,22 @@ def rank_roles(placements: pl.LazyFrame, samples: pl.LazyFrame) -> pl.LazyFrame:
         samples: `SAMPLES`, for the model of each GPU; may be empty.
 
     Returns:
-        `ROLES`, by run, attempt and rank. A rank whose GPU no telemetry names has a null model; an
-        index that was several GPUs names none.
+        `ROLES`, by run, attempt and rank; number and model are known by either name of its GPU. A
+        rank whose GPU no telemetry names has a null model; an index that was several GPUs names
+        none.
     """
+    known = samples.filter(pl.col("device_kind") == "gpu").drop_nulls("model")
     models = (
-        samples.filter(pl.col("device_kind") == "gpu")
-        .drop_nulls("model")
-        .group_by("host", "index")
+        known.group_by("host", "index")
         .agg(pl.col("model").min(), pl.col("device").unique())
         .with_columns(
             device=pl.when(pl.col("device").list.len() == 1).then(pl.col("device").list.first())
         )
     )
     keys = ["run", "attempt", "rank"]
+    by_device = known.group_by("host", "device").agg(
+        pl.col("model").min().alias("model_told"), pl.col("index").min().alias("index_told")
+    )
     names = [name for name in ROLES.names() if name not in {*keys, "model"}]
     return (
         placements.pipe(require, PLACEMENTS)
@@ -53,7 +56,12 @@ def rank_roles(placements: pl.LazyFrame, samples: pl.LazyFrame) -> pl.LazyFrame:
         .group_by(keys)
         .agg(pl.col(name).drop_nulls().sort().first() for name in names)
         .join(models, on=["host", "index"], how="left", nulls_equal=False)
-        .with_columns(gpu=pl.coalesce("gpu", "device"))
+        .join(by_device, left_on=["host", "gpu"], right_on=["host", "device"], how="left")
+        .with_columns(
+            gpu=pl.coalesce("gpu", "device"),
+            index=pl.coalesce("index", "index_told"),
+            model=pl.coalesce("model", "model_told"),
+        )
         .select(ROLES.names())
         .sort(keys)
     )

@@ -108,6 +108,16 @@ def told(verdicts: list[Verdict]) -> list[tuple[str, str, str]]:
             id="another GPU of the host explains nothing",
         ),
         pytest.param(
+            [timed(level="rank", host="n1", rank=6, device="GPU-1-2"), device(2)],
+            [("slow", "gpu", "gpu 2 (rank 6) on n1")],
+            id="a slow rank whose GPU is known by its name",
+        ),
+        pytest.param(
+            [timed(level="rank", host="n1", rank=6, device="GPU-1-2"), device(3)],
+            [("slow", "gpu", "gpu 3 (rank 7) on n1"), ("slow", "rank", "rank 6 on n1")],
+            id="another GPU than the one that is named explains nothing",
+        ),
+        pytest.param(
             [timed(host="n1"), device(1), device(2)],
             [("slow", "host", "n1")],
             id="two throttled GPUs leave the host as the smallest defensible domain",

@@ -110,6 +110,25 @@ def test_roles() -> None:
     assert found.select("host", "pp", "model").rows() == [("n1", 3, "H100")]
 
 
+def test_roles_by_device() -> None:
+    """A placement that names the device alone gets its number and model from telemetry."""
+    placed = conform(
+        pl.LazyFrame({"run": "r", "attempt": 0, "rank": [0, 1], "host": "n1", "gpu": ["A", "B"]}),
+        PLACEMENTS,
+    )
+    samples = conform(
+        pl.LazyFrame(
+            {"host": "n1", "index": [4], "device": ["B"], "device_kind": "gpu"}
+        ).with_columns(model=pl.lit("H100")),
+        SAMPLES,
+    )
+
+    assert rank_roles(placed, samples).select("rank", "gpu", "index", "model").collect().rows() == [
+        (0, "A", None, None),
+        (1, "B", 4, "H100"),
+    ]
+
+
 def test_traced_paces() -> None:
     """A worker's pace is the sum of its compute operations; one that computes nothing has none."""
     row = {"run": "r", "attempt": 0, "step": 1, "dp": 0, "pp": 0}

@@ -378,7 +378,8 @@ def test_single_gpu(seed: int) -> None:
 
     found = verdicts(change, seed, Job(dp=1, pp=1)).to_dicts()
 
-    assert [(row["kind"], row["level"]) for row in found] == [("group_slow", "job")]
+    told = [(row["kind"], row["level"], row["cause"], row["peer_count"]) for row in found]
+    assert told == [("unknown", "job", "slower_than_own_past", 0)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

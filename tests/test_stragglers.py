@@ -141,6 +141,35 @@ def test_slow_jobs(
 
 
 @pytest.mark.parametrize(
+    ("kept", "kind"),
+    [
+        pytest.param(1, "slow", id="all steps are reported"),
+        pytest.param(2, "slow", id="half of them"),
+        pytest.param(3, "unknown", id="a third of them"),
+    ],
+)
+def test_coverage(kept: int, kind: str) -> None:
+    """A rank that reports less than half of the steps in question is not judged."""
+    frame = pl.concat(
+        [
+            paces(),
+            paces().with_columns(pl.col("step") + 100),
+            paces().with_columns(pl.col("step") + 200),
+        ]
+    ).with_columns(
+        pl.when((pl.col("rank") == 3) & (pl.col("step") >= 100))
+        .then(1.5)
+        .otherwise(1.0 + 0.001 * (pl.col("step") % 7))
+        .alias("pace_seconds")
+    )
+    told = (pl.col("rank") != 3) | (pl.col("step") % kept == 0)
+    rows = find_stragglers(frame.filter(told).lazy(), StragglerParams()).to_dicts()
+
+    assert [(row["kind"], row["subject"]["rank"]) for row in rows] == [(kind, 3)]
+    assert ("of the steps reported" in rows[0]["evidence"][0]["what"]) == (kept > 1)
+
+
+@pytest.mark.parametrize(
     ("data", "cause"),
     [
         pytest.param([0.01] * 60 + [0.5] * 60, "data", id="the wait for data is the excess"),
