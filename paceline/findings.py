@@ -45,6 +45,7 @@ from detectors.mtus import MtuParams, find_mtu_faults
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.numerical import find_numerical
 from detectors.paces import rank_paces, traced_waits
+from detectors.pair_times import PairParams, find_slow_pairs
 from detectors.pauses import job_paces
 from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
@@ -112,6 +113,7 @@ class DetectorParams:
     scales: ScaleParams = field(default_factory=ScaleParams)
     pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
+    pairs: PairParams = field(default_factory=PairParams)
     paths: PathParams = field(default_factory=PathParams)
     late: LateParams = field(default_factory=LateParams)
     launches: LaunchParams = field(default_factory=LaunchParams)
@@ -169,6 +171,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ),
     ("launches", lambda v, p: find_launch_gaps(v.collectives, v.events, v.roles, p.launches)),
     ("late ranks", lambda v, p: find_late_ranks(v.transfers, p.late)),
+    ("slow pairs", lambda v, p: find_slow_pairs(v.transfers, v.roles, p.pairs)),
     ("slow paths", lambda v, p: find_slow_paths(v.transfers, p.paths)),
     ("benchmarks", lambda v, _: find_failed_benchmarks(v.events)),
     ("corruption", lambda v, _: find_corruption(v.transfers, v.events)),

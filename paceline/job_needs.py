@@ -76,6 +76,13 @@ JOB_NEEDS: Final[tuple[Need, ...]] = (
         ("rank", "host", "end_time"),
         "a host whose clock is off is always first or last, and nobody knows why",
     ),
+    Need(
+        "slow pairs",
+        "transfers between pairs of ranks",
+        "transfers",
+        ("rank", "peer_rank", "seconds"),
+        "a slow port or path of a running job is not seen in its sends",
+    ),
     Need("jobs", "step times", "steps", ("step_seconds",), "a slow job is not seen at all"),
     Need(
         "short jobs",
