@@ -13,6 +13,7 @@ import polars as pl
 
 from collectors.frames import COLLECTIVES
 from collectors.texts.event_labels import label_value
+from collectors.texts.templates import filled
 
 INIT: Final = "init"
 
@@ -37,7 +38,7 @@ _MAX_SPLITS: Final = 4
 def process_group() -> pl.Expr:
     """Return the name of a communicator inside its process, of `pid`, `cuda_device`, `comm`."""
     device = pl.col("cuda_device").cast(pl.String).fill_null("none")
-    return pl.format("{}:{}/{}", "pid", device, "comm")
+    return filled("{}:{}/{}", "pid", device, "comm")
 
 
 def is_local_call() -> pl.Expr:
@@ -111,9 +112,7 @@ def _grouped(told: pl.DataFrame) -> pl.DataFrame:
     rows = told.with_columns(
         group=pl.col("comm_id").drop_nulls().first().over(life),
         parent=pl.col("parent").drop_nulls().first().over(life),
-        split=pl.format(
-            "{}/{}", pl.col("child").fill_null(nth_split), pl.col("color").fill_null("")
-        ),
+        split=filled("{}/{}", pl.col("child").fill_null(nth_split), pl.col("color").fill_null("")),
     )
     rows = rows.with_columns(pl.col("split").first().over(life))
     for _ in range(_MAX_SPLITS):
@@ -134,7 +133,7 @@ def _named_after_parents(rows: pl.DataFrame) -> pl.DataFrame:
         by=[*_COMM[:3], "parent"],
         check_sortedness=False,
     )
-    group = pl.col("group").fill_null(pl.format("{}/{}", "parent_group", "split"))
+    group = pl.col("group").fill_null(filled("{}/{}", "parent_group", "split"))
     return joined.with_columns(group).drop("parent_group")
 
 
@@ -144,7 +143,7 @@ def _inits(lives: pl.DataFrame) -> pl.DataFrame:
     done = (pl.col("kind") == "comm_ready").any()
     ranks = pl.int_ranges(pl.col("world").clip(0, MAX_WORLD), dtype=pl.Int32)
     shared = pl.col("group").is_not_null() & (pl.col("world") <= MAX_WORLD)
-    own = pl.format("{} of {}:{}", "comm", "host", "pid")
+    own = filled("{} of {}:{}", "comm", "host", "pid")
     return (
         begun.group_by(*_COMM, "nth", maintain_order=True)
         .agg(
@@ -182,7 +181,7 @@ def _named(calls: pl.DataFrame, inits: pl.DataFrame) -> pl.DataFrame:
     lives = inits.with_row_index("life").select(
         *_COMM, "life", position="since", own_group="group", own_rank="group_rank"
     )
-    pointer = pl.format("{} of {}", "comm", "host")
+    pointer = filled("{} of {}", "comm", "host")
     return (
         calls.drop("group_ranks")
         .join(split, on=local, how="left", nulls_equal=True, maintain_order="left")

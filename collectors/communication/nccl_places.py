@@ -13,6 +13,7 @@ import polars as pl
 
 from collectors.communication.communicators import communicator_lives
 from collectors.frames import ALIASES, PLACEMENTS, conform
+from collectors.texts.templates import filled
 
 _PROCESS: Final = ("run", "source", "host", "pid")
 
@@ -45,7 +46,7 @@ def bus_address(bus: pl.Expr) -> pl.Expr:
     width = digits.str.len_chars()
     domain = digits.str.slice(0, width - 5).str.strip_chars_start("0").str.pad_start(4, "0")
     rest = [digits.str.slice(width - at, count) for at, count in ((5, 2), (3, 2), (1, 1))]
-    address = pl.format("{}:{}:{}.{}", domain, *rest)
+    address = filled("{}:{}:{}.{}", domain, *rest)
     return pl.when(domain.str.len_chars() <= 8).then(address)  # noqa: PLR2004 -- 32 bits
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.event_labels import event_labels
+from collectors.texts.templates import filled
 
 WAITS: Final = {
     "RecvWait": "peer",
@@ -112,9 +113,7 @@ def open_events(events: pl.DataFrame) -> pl.DataFrame:
         code="name",
         severity=pl.lit("info"),
         count=pl.lit(1, pl.Int32),
-        message=pl.format(
-            "{} of {}{} began and did not end", pl.col("name"), pl.col("cat"), towards
-        ),
+        message=filled("{} of {}{} began and did not end", pl.col("name"), pl.col("cat"), towards),
         attributes=event_labels(
             {
                 **labels,

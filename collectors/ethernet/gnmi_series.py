@@ -25,6 +25,7 @@ from collectors.metrics.samples import (
 from collectors.metrics.series import Series, label_of
 from collectors.metrics.target_labels import host_label
 from collectors.readings import Reading, reading_of
+from collectors.texts.templates import filled
 
 _LEAF: Final = "|".join(name.replace("-", "_") for name in LEAF_NAMES)
 
@@ -60,7 +61,7 @@ def read_gnmi_series(series: Series, source: str) -> Reading:
     Returns:
         A reading with samples.
     """
-    part = pl.format("{}/{}{}", "port", "part", "index")
+    part = filled("{}/{}{}", "port", "part", "index")
     placed = known_leaves(_leaves(series.identities)).with_columns(
         device=pl.when(pl.col("part").is_null()).then("port").otherwise(part),
         device_kind=pl.coalesce("part", pl.lit("switch_port")),

@@ -14,6 +14,7 @@ from collectors.ethernet.optic_fields import FLAGS, MONITORS, limit_fields
 from collectors.ethernet.port_values import COPPER, PORT_VALUES
 from collectors.frames import EVENTS, conform
 from collectors.sniffing import ReadOptions
+from collectors.texts.templates import filled
 
 MODULE_START: Final = r"^\s*Identifier\s*: 0x[0-9a-fA-F]{2} \("
 
@@ -112,11 +113,11 @@ def _events(fields: pl.DataFrame) -> pl.DataFrame:
         code=name.str.replace(r" ?\(.*$", "").str.to_lowercase().str.replace_all(" ", "_"),
         device=pl.when(lane.is_null())
         .then("device")
-        .otherwise(pl.format("{}/lane{}", "device", lane.fill_null(""))),
+        .otherwise(filled("{}/lane{}", "device", lane.fill_null(""))),
         device_kind=pl.when(lane.is_null()).then("device_kind").otherwise(pl.lit("lane")),
         kind=pl.lit("module_alarm"),
         severity=pl.lit("medium"),
-        message=pl.format("{}: {}", "name", "value"),
+        message=filled("{}: {}", "name", "value"),
     )
     return conform(flags.lazy(), EVENTS).collect()
 

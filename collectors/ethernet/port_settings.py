@@ -12,6 +12,7 @@ from collectors.ethernet.capture_sections import Section
 from collectors.ethernet.port_values import PORT_VALUES
 from collectors.frames import conform
 from collectors.sniffing import ReadOptions
+from collectors.texts.templates import filled
 
 DEVICE: Final = r"^\s*hca_id:\s*(\S+)"
 
@@ -64,7 +65,7 @@ def _verbs(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
         .with_columns(port=pl.col("port").forward_fill().over("segment"))
         .filter(pl.col("hca").is_not_null(), text.str.contains(_VERBS_LINE))
     )
-    named = below.with_columns(device=pl.format("{}/{}", "hca", "port"))
+    named = below.with_columns(device=filled("{}/{}", "hca", "port"))
     return _each(named.filter(pl.col("port") != ""), _VERBS, 1.0), below["position"]
 
 

@@ -13,6 +13,7 @@ from collectors.metrics.series import MIN_INEXACT_VALUE
 from collectors.signals import COUNTERS
 from collectors.texts.blanks import word_reason
 from collectors.texts.error_ratios import floor_reason
+from collectors.texts.templates import filled
 
 PORT_VALUES: Final = schema_of(
     {
@@ -62,7 +63,7 @@ def samples_of_values(values: pl.DataFrame) -> pl.DataFrame:
     """
     text = pl.col("text").str.strip_chars().str.replace_all(",", "")
     number = text.cast(pl.Float64, strict=False)
-    part = pl.format("{}/{}{}", "device", "part", "index")
+    part = filled("{}/{}{}", "device", "part", "index")
     rows = (
         values.lazy()
         .with_columns(number=number, digits=text)

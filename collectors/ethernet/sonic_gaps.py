@@ -10,6 +10,7 @@ import polars as pl
 
 from collectors.ethernet.port_values import PORT_VALUES
 from collectors.frames import COVERAGE, EVENTS, conform
+from collectors.texts.templates import filled
 
 FEC_OFF: Final = "fec_none"
 """Reason of counters that a switch does not keep for a port without FEC."""
@@ -67,7 +68,7 @@ def gap_rows(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         kind=pl.lit("warning"),
         code=pl.lit("counters_not_available"),
         severity=pl.lit("low"),
-        message=pl.format("{}: {}", "device", cause),
+        message=filled("{}: {}", "device", cause),
     )
     missing = values.join(
         told.select(*_PORT, "time"), on=[*_PORT, "time"], nulls_equal=True

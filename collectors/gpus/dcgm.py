@@ -21,6 +21,7 @@ from collectors.metrics.target_labels import fill_hosts, host_label, workload_la
 from collectors.readings import Reading, join_readings, reading_of
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_on
+from collectors.texts.templates import filled
 
 _LABELS: Final = {
     "uuid": ("uuid", "gpu_uuid"),
@@ -125,9 +126,9 @@ def _device() -> pl.Expr:
 def _parts_of_hosts() -> list[pl.Expr]:
     """Return switches, processors, and their parts."""
     has_switch, has_link = pl.col("nvswitch").is_not_null(), pl.col("nvlink").is_not_null()
-    core = pl.format("cpu{}/core{}", pl.col("cpu").fill_null("0"), "core")
+    core = filled("cpu{}/core{}", pl.col("cpu").fill_null("0"), "core")
     switch = pl.format("nvswitch{}", pl.col("nvswitch").str.strip_prefix("nvswitch"))
-    link = pl.format("{}/nvlink{}", switch, pl.col("nvlink").str.strip_prefix("nvlink"))
+    link = filled("{}/nvlink{}", switch, pl.col("nvlink").str.strip_prefix("nvlink"))
     is_cpu = pl.col("cpu").is_not_null() & pl.col("base").is_null()
     return [
         _choice(has_switch & has_link, "nvswitch", link),
@@ -151,9 +152,9 @@ def _parts_of_gpus() -> list[pl.Expr]:
     ]
     return [
         *several,
-        _choice(pl.col("nvlink").is_not_null(), "nvlink", pl.format("{}/nvlink{}", base, "nvlink")),
-        _choice(pl.col("vgpu").is_not_null(), "vgpu", pl.format("{}/vgpu{}", base, "vgpu")),
-        _choice(is_instance, "mig", pl.format("{}/gi{}", base, "instance_id")),
+        _choice(pl.col("nvlink").is_not_null(), "nvlink", filled("{}/nvlink{}", base, "nvlink")),
+        _choice(pl.col("vgpu").is_not_null(), "vgpu", filled("{}/vgpu{}", base, "vgpu")),
+        _choice(is_instance, "mig", filled("{}/gi{}", base, "instance_id")),
     ]
 
 

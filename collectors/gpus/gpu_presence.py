@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import COVERAGE, EVENTS, conform
+from collectors.texts.templates import filled
 
 MIN_MISSED_SCRAPES: Final = 2
 """One missed scrape may be a page that was cut short, above all at the end of a file."""
@@ -91,7 +92,7 @@ def scrape_coverage(measured: pl.DataFrame, source: str) -> pl.DataFrame:
         seen.group_by(_GPU)
         .agg(first=pl.col("time").min(), seen=pl.len())
         .join(hosts.select("host", last=pl.col("time").list.max()), on="host")
-        .with_columns(entity=pl.format("{}/{}", "host", "device"))
+        .with_columns(entity=filled("{}/{}", "host", "device"))
     )
     whole = hosts.select("host", entity="host", seen=pl.col("time").list.len()).join(
         span, how="cross"

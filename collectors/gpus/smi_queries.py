@@ -20,6 +20,7 @@ from collectors.gpus.smi_rows import (
     part_of,
 )
 from collectors.sniffing import ReadOptions
+from collectors.texts.templates import filled
 from collectors.texts.yearless_stamps import local_time
 
 _HEADER_CELL: Final = r"[a-z][a-z0-9_]*(?:\.[a-zA-Z0-9_]+)*(?: \[[^\],]+\])?"
@@ -106,7 +107,7 @@ def _block(block: pl.DataFrame, names: Sequence[str], source: str, options: Read
     rows = _rejoined(block, columns)
     misfit = block.join(rows, on="position", how="anti").select(
         "position",
-        reason=pl.format("{} cells where {} are due", pl.col("cells").list.len(), len(columns)),
+        reason=filled("{} cells where {} are due", pl.col("cells").list.len(), len(columns)),
     )
     first = int(block["position"][0])
     about = SmiPart(

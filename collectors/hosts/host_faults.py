@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.hosts.kernel_records import labels, matched, plain_digits, records
+from collectors.texts.templates import filled
 
 _KILLED: Final = (
     r"(?:^|[Oo]ut of memory: |: )Kill(?:ed)? process (?P<pid>\d+),? \((?P<process>[^)]*)\)"
@@ -126,7 +127,7 @@ def _blocked(lines: pl.DataFrame) -> pl.DataFrame:
             "severity": pl.lit("error"),
             "device_kind": pl.lit("node"),
             "attributes": labels({name: pl.col(name) for name in names}),
-            "fold": pl.format("blocked {} {}", "process", "pid"),
+            "fold": filled("blocked {} {}", "process", "pid"),
         },
     )
 
@@ -173,7 +174,7 @@ def _lustre(lines: pl.DataFrame) -> pl.DataFrame:
             "device_kind": pl.lit("storage"),
             "code": pl.when(~is_back).then(pl.lit("lustre")),
             "peer": target,
-            "fold": pl.format("lustre {} {}", pl.col("text").fill_null(""), target.fill_null("")),
+            "fold": filled("lustre {} {}", pl.col("text").fill_null(""), target.fill_null("")),
         },
     )
 

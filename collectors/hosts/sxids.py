@@ -11,6 +11,7 @@ import polars as pl
 from collectors.hosts.kernel_records import labels, matched, plain_digits, records
 from collectors.hosts.xid_table import UNKNOWN, XidTable, line_severity, plain_word
 from collectors.identity import pci_address
+from collectors.texts.templates import filled
 
 _SXID: Final = (
     r"(?:nvidia-nvswitch(?P<number>\d+): )?SXid \((?P<place>[^)]*)\): (?P<code>\d{1,6})"
@@ -58,7 +59,7 @@ def find_sxids(lines: pl.DataFrame, table: XidTable) -> pl.DataFrame:
             "device_kind": pl.lit("nvswitch"),
             "severity": pl.coalesce(line_severity(word), _listed(table)),
             "attributes": labels(attributes),
-            "thread": pl.format("sxid {} {}", pl.coalesce("device", "place"), "code"),
+            "thread": filled("sxid {} {}", pl.coalesce("device", "place"), "code"),
             "is_part": is_part,
             "grade": is_part.cast(pl.Int8),
             "count": pl.when(is_part).then(0).otherwise(1),

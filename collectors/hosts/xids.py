@@ -13,6 +13,7 @@ from collectors.hosts.kernel_records import labels, matched, plain_digits, recor
 from collectors.hosts.xid_links import OLD_LINK_XID, link_attributes, link_fold, link_severity
 from collectors.hosts.xid_table import XidTable
 from collectors.identity import pci_address
+from collectors.texts.templates import filled
 
 XID: Final = r"(?:^|[^A-Za-z])Xid \((?P<place>[^)]*)\): (?P<code>\d{1,5})(?:, *(?P<rest>.*))?$"
 
@@ -102,7 +103,7 @@ def _fold() -> pl.Expr:
 
     The same unit that fails under several jobs is broken, so they must not become one.
     """
-    owned = pl.format("{} of {}", "fold", pl.col("pid").fill_null("-"))
+    owned = filled("{} of {}", "fold", pl.col("pid").fill_null("-"))
     return pl.when(pl.col("code").is_in(APP_FAULTS)).then(owned).otherwise("fold")
 
 
@@ -171,7 +172,7 @@ def _meanings(distinct: pl.DataFrame, table: XidTable) -> pl.DataFrame:
 def _thread() -> pl.Expr:
     """Return what an Xid line may belong to: a burst of exceptions of one process, or nothing."""
     gpu = pl.coalesce("device", "place")
-    burst = pl.format("13 {} {}", gpu, pl.col("pid").fill_null("-"))
+    burst = filled("13 {} {}", gpu, pl.col("pid").fill_null("-"))
     return pl.when(pl.col("code") == "13").then(burst)
 
 

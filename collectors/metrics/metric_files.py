@@ -15,6 +15,7 @@ from collectors.metrics.series import date_pages
 from collectors.readings import Reading, count_lines, join_readings, reading_of
 from collectors.sniffing import Head, ReadOptions
 from collectors.taken import taken_at
+from collectors.texts.templates import filled
 
 _DECLARATION: Final = re.compile(r"#\s*(?:HELP|TYPE|UNIT)\s+[a-zA-Z_:][\w:]*(?:\s|$)|# EOF$")
 _SAMPLE: Final = re.compile(r'[a-zA-Z_:][\w:]*\s*\{\s*(?:[a-zA-Z_]\w*\s*=\s*".*)?\}\s*\S*(?:\s|$)')
@@ -49,7 +50,7 @@ def read_exposition(path: Path, source: str, options: ReadOptions) -> Reading:
         kind=pl.lit("warning"),
         code=pl.lit("repeated_declaration"),
         severity=pl.lit("low"),
-        message=pl.format("{} of {} is given more than once", "keyword", "name"),
+        message=filled("{} of {} is given more than once", "keyword", "name"),
         source=pl.lit(source),
     )
     own = reading_of(rejects=page.rejects, events=conform(repeats.lazy(), EVENTS))

@@ -20,6 +20,7 @@ from collectors.names.name_statements import implied_pairs, names_of, stated_pai
 from collectors.names.renaming import Columns, device_columns, host_columns, renamed
 from collectors.names.shared_counters import keep_counters_apart
 from collectors.readings import Reading
+from collectors.texts.templates import filled
 
 CONFLICT_CODE: Final = "identity_conflict"
 """`code` of the warning about a name that two things claim."""
@@ -92,7 +93,7 @@ def _with_nics(frame: pl.DataFrame, guids: pl.DataFrame) -> pl.DataFrame:
         frame.join(known, on="host", how="left", maintain_order="left")
         .with_columns(
             host=pl.when(is_port).then("_host").otherwise("host"),
-            device=pl.when(is_port).then(pl.format("{}/{}", "_nic", "device")).otherwise("device"),
+            device=pl.when(is_port).then(filled("{}/{}", "_nic", "device")).otherwise("device"),
         )
         .select(frame.columns)
     )
@@ -203,7 +204,7 @@ def _with_conflicts(events: pl.DataFrame, conflicts: pl.DataFrame) -> pl.DataFra
         code=pl.lit(CONFLICT_CODE),
         severity=pl.lit("warning"),
         count=pl.lit(1),
-        message=pl.format("{} is said to be {}", "name", _sides_text()),
+        message=filled("{} is said to be {}", "name", _sides_text()),
         attributes="sides",
         source=pl.col("sides").list.eval(pl.element().struct["value"].drop_nulls()).list.first(),
     )

@@ -15,6 +15,7 @@ from collectors.names.device_names import (
 )
 from collectors.names.name_spells import CLAIMS
 from collectors.readings import Reading
+from collectors.texts.templates import filled
 
 NAMES: Final = schema_of({"host": pl.String, "family": pl.String, "name": pl.String})
 """One name of a device of a host, wherever in a reading it stands."""
@@ -195,7 +196,7 @@ def _numbers(ports: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
 def _cage_label(number: pl.Expr) -> pl.Expr:
     """Return the label of cage and side that a port number has on Quantum-2."""
     count = number.cast(pl.Int64, strict=False)
-    return pl.format("{}/{}", (count + 1) // 2, pl.when(count % 2 == 1).then(1).otherwise(2))
+    return filled("{}/{}", (count + 1) // 2, pl.when(count % 2 == 1).then(1).otherwise(2))
 
 
 def _otherwise(stated: pl.DataFrame) -> pl.DataFrame:

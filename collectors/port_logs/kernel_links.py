@@ -11,6 +11,7 @@ import polars as pl
 
 from collectors.hosts.kernel_records import labels, matched, records
 from collectors.port_logs.port_kinds import device_kind_of
+from collectors.texts.templates import filled
 
 _DRIVER: Final = (
     r"(?:\b(?P<pci>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
@@ -67,6 +68,6 @@ def _moves() -> dict[str, pl.Expr]:
         "severity": pl.when(is_down).then(pl.lit("warning")).otherwise(pl.lit("info")),
         "device_kind": device_kind_of(pl.col("name")),
         "device": pl.col("name"),
-        "thread": pl.format("link {} {}", "name", kind),
-        "fold": pl.format("{} at line {}", kind, "position"),
+        "thread": filled("link {} {}", "name", kind),
+        "fold": filled("{} at line {}", kind, "position"),
     }

@@ -19,6 +19,7 @@ from collectors.slurm.slurm_jobs import failed_node_events, job_rows, jobs_of
 from collectors.slurm.slurm_nodes import NODE_ROWS, node_events
 from collectors.sniffing import Head, ReadOptions
 from collectors.texts.plain_lines import account, plain_lines
+from collectors.texts.templates import filled
 
 PIECES: Final = schema_of(
     {"record": pl.UInt32, "position": pl.Int64, "key": pl.String, "value": pl.String}
@@ -172,7 +173,7 @@ def _wide(pieces: pl.DataFrame, first: str, keys: dict[str, str]) -> pl.DataFram
 def _job_records(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return `RECORDS` of jobs."""
     jobs = _wide(pieces, "JobId", _JOB | {"array": "ArrayJobId", "task": "ArrayTaskId"})
-    array = pl.format("{}_{}", pl.col("array"), pl.col("task"))
+    array = filled("{}_{}", pl.col("array"), pl.col("task"))
     named = jobs.with_columns(
         jobid=array.fill_null(pl.col("jobid")),
         user=pl.col("user").str.extract(r"^([^(]+)"),

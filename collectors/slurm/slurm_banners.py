@@ -16,6 +16,7 @@ from collectors.readings import reading_of
 from collectors.slurm.hostlists import hosts_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
+from collectors.texts.templates import filled
 
 JOB_NUMBER: Final = r"\d+(?:_\d+)?(?:\+\d+)?"
 """A job, a task of its array, a part of a heterogeneous one."""
@@ -85,7 +86,7 @@ def _banners(said: pl.DataFrame) -> pl.DataFrame:
     changes = pl.any_horizontal(_changes(name) for name in ("job", "restarts"))
     first = [pl.col(name).drop_nulls().first() for name in (*_OF_BANNER, "time", "host")]
     number = r"^(\d+)$"
-    array = pl.format("{}_{}", pl.col("array"), pl.col("task"))
+    array = filled("{}_{}", pl.col("array"), pl.col("task"))
     return (
         own.with_columns(part=gap.cum_sum())
         .group_by("part", banner=changes.cum_sum().over("part"), maintain_order=True)

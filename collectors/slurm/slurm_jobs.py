@@ -16,6 +16,7 @@ from collectors.slurm.slurm_values import size_bytes, span_seconds, whole_second
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_at
 from collectors.texts.event_labels import event_labels
+from collectors.texts.templates import filled
 
 _PARTS: Final = r"^(\d+(?:_(?:\d+|\[[^\]]*\]?))?(?:\+\d+)?)(?:\.(.+))?"
 """Number of a job (of a task of its array, of a part of a heterogeneous one) and its step."""
@@ -240,7 +241,7 @@ def failed_node_events(rows: pl.DataFrame) -> pl.DataFrame:
             code="state",
             severity=pl.lit("error"),
             count=pl.lit(1),
-            message=pl.format(
+            message=filled(
                 "job {} lost {}",
                 "run",
                 pl.coalesce(pl.format("node {}", "host"), pl.lit("a node that is not named")),

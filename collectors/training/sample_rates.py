@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.event_labels import event_labels
+from collectors.texts.templates import filled
 
 MIN_RATE_ERROR: Final = 1.2
 """A reported rate this many times off the true one is wrong: ours, well above what rounds."""
@@ -32,25 +33,20 @@ def wrong_rates(records: pl.DataFrame) -> pl.DataFrame:
     )
     wrong = pl.max_horizontal(pl.col("ratio"), 1 / pl.col("ratio")) >= MIN_RATE_ERROR
     first = wrong & ~wrong.shift(1, fill_value=False)
-    # `pl.format` of Polars 2.1 panics where its columns are not cut into the same chunks.
-    return (
-        rated.filter(first)
-        .rechunk()
-        .select(
-            "line",
-            "position",
-            "host",
-            time="end_time",
-            kind=pl.lit("warning"),
-            code=pl.lit("sample_rate"),
-            severity=pl.lit("warning"),
-            count=pl.lit(1),
-            message=pl.format("samples per second {} at step {}", "sample_rate", "step"),
-            attributes=event_labels(
-                {
-                    "reported_samples_per_second": pl.col("sample_rate"),
-                    "true_samples_per_second": pl.col("true").round(6),
-                }
-            ),
-        )
+    return rated.filter(first).select(
+        "line",
+        "position",
+        "host",
+        time="end_time",
+        kind=pl.lit("warning"),
+        code=pl.lit("sample_rate"),
+        severity=pl.lit("warning"),
+        count=pl.lit(1),
+        message=filled("samples per second {} at step {}", "sample_rate", "step"),
+        attributes=event_labels(
+            {
+                "reported_samples_per_second": pl.col("sample_rate"),
+                "true_samples_per_second": pl.col("true").round(6),
+            }
+        ),
     )

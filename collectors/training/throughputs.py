@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.event_labels import event_labels
+from collectors.texts.templates import filled
 
 MIN_CHANGE: Final = 1.03
 """Least ratio of two works per sample that are two definitions. Curricula of the sequence length
@@ -45,8 +46,7 @@ def changed_definitions(records: pl.DataFrame) -> pl.DataFrame:
     changed = sound.with_columns(
         ratio=ratio, was=before["tera_flops"], was_seconds=before["step_seconds"]
     ).filter(pl.col("ratio").log().abs() > log(MIN_CHANGE))
-    # `pl.format` of Polars 2.1 panics where its columns are not cut into the same chunks.
-    return changed.rechunk().select(
+    return changed.select(
         "line",
         "position",
         "host",
@@ -55,7 +55,7 @@ def changed_definitions(records: pl.DataFrame) -> pl.DataFrame:
         code=pl.concat_str("was", "tera_flops", separator="->"),
         severity=pl.lit("info"),
         count=pl.lit(1),
-        message=pl.format("TFLOP/s {} at step {}, {} before", "tera_flops", "step", "was"),
+        message=filled("TFLOP/s {} at step {}, {} before", "tera_flops", "step", "was"),
         attributes=event_labels(
             {"work_ratio": pl.col("ratio"), "step_seconds_before": pl.col("was_seconds")}
         ),
