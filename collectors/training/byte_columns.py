@@ -65,8 +65,8 @@ class ByteColumns:
 
 def byte_columns(texts: pl.Series, length: int) -> ByteColumns:
     """Return the columns of texts that all have a length, in bytes."""
-    whole = texts.str.join("").cast(pl.Binary)[0]
-    rows = np.frombuffer(whole, np.uint8).reshape(-1, length)
+    kind = pl.Array(pl.UInt8, length)
+    rows = texts.cast(pl.Binary).bin.reinterpret(dtype=kind).to_numpy()
     return ByteColumns(rows, _reduced(rows, np.bitwise_or) != _reduced(rows, np.bitwise_and))
 
 

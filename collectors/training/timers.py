@@ -9,12 +9,13 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import LABEL
+from collectors.frames import LABEL, TIME
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.stamps import iso_time
 from collectors.training.megatron_fields import HEAD
+from collectors.training.megatron_forms import read_forms
 from collectors.training.megatron_records import ITERATION_LINE
 
 TIMER_HINT: Final = r"across ranks \(ms\):|time \(ms\)"
@@ -75,9 +76,10 @@ def read_timers(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     parts = _parts(lines, options.time_zone)
     if parts.is_empty():
         return LineReading()
-    ranks = _ranks_of(parts.filter(pl.col("form") == "all"))
-    summaries = _summaries_of(parts.filter(pl.col("form") != "all"))
-    return LineReading(reading=reading_of(steps=ranks, events=summaries), claimed=parts["line"])
+    is_rank = pl.col("form") == "all"
+    frames = {"steps": _ranks_of(parts.filter(is_rank))} if (parts["form"] == "all").any() else {}
+    summaries = _summaries_of(parts.filter(~is_rank))
+    return LineReading(reading=reading_of(events=summaries, **frames), claimed=parts["line"])
 
 
 def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -129,12 +131,16 @@ def _before(parts: pl.DataFrame, lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 def _iterations(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     """Return of iteration lines `iteration` (their `line`), `at` (the step) and `at_time`."""
+    told = lines.with_columns(own_time=pl.lit(None, dtype=TIME))
+    formed, known = read_forms(told, time_zone)
     head = pl.col("text").str.splitn("|", 2).struct.field("field_0")
-    return lines.select(
-        iteration="line",
-        at=head.str.extract(HEAD, 2).cast(pl.Int64, strict=False),
-        at_time=pl.col("time").fill_null(iso_time(head, time_zone)),
+    others = told.filter(~known).with_columns(
+        step=head.str.extract(HEAD, 2).cast(pl.Int64, strict=False),
+        own_time=iso_time(head, time_zone),
     )
+    at_time = pl.col("time").fill_null(pl.col("own_time"))
+    parts = [others] if formed.is_empty() else [others, formed]
+    return pl.concat(one.select(iteration="line", at="step", at_time=at_time) for one in parts)
 
 
 def _ranks_of(parts: pl.DataFrame) -> pl.DataFrame:
@@ -196,11 +202,8 @@ def _summaries_of(parts: pl.DataFrame) -> pl.DataFrame:
 
 def _attributes(parts: pl.DataFrame) -> pl.DataFrame:
     """Return of reports `attributes`: the seconds that their lines tell, by name."""
-    groups = pl.col("text").str.extract_groups(_ITEM).struct.rename_fields(["name", "low", "high"])
-    items = parts.select("report", "line", "text", groups.struct.unnest())
-    pairs = pl.concat(
-        [_ranges(items.drop_nulls("name")), _inline(items.filter(pl.col("name").is_null()))]
-    )
+    is_head = pl.col("head").is_not_null()
+    pairs = pl.concat([_ranges(parts.filter(~is_head)), _inline(parts.filter(is_head))])
     seconds = pl.col("value").cast(pl.Float64, strict=False) / 1000
     return (
         pairs.with_columns(value=seconds.round(9).cast(pl.String))
@@ -213,9 +216,11 @@ def _attributes(parts: pl.DataFrame) -> pl.DataFrame:
 
 def _ranges(items: pl.DataFrame) -> pl.DataFrame:
     """Return the milliseconds of lines that tell a timer's largest, and maybe its smallest."""
+    groups = pl.col("text").str.extract_groups(_ITEM).struct.rename_fields(["name", "low", "high"])
     ends = pl.concat_list("low", "high")
     keys = pl.concat_list(pl.format(f"{end} {{}}", "name") for end in ("min", "max"))
-    return items.select("report", "line", key=keys, value=ends).explode("key", "value")
+    named = items.select("report", "line", groups.struct.unnest())
+    return named.select("report", "line", key=keys, value=ends).explode("key", "value")
 
 
 def _inline(lines: pl.DataFrame) -> pl.DataFrame:
