@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.planted_cases import MINUTE_20, ONE_STAGE, SICK, Case, one, shuffled
-from benchmarks.planted_jobs import CLOCK, TICK_SECONDS, Job
+from benchmarks.planted_jobs import CLOCK, TICK_SECONDS, Job, Shape
 from collectors.frames import TIME
 
 FLAPS: Final = [(start, start + 6) for start in range(12, 228, 18)]
@@ -118,6 +118,31 @@ def lossy(story: Callable[[Job], None], frame: str) -> Callable[[Job], None]:
     return told
 
 
+def slow_receiver(job: Job) -> None:
+    """An all-to-all between 16 ranks, of which one receives slowly from minute 20 on."""
+    size, times = job.shape.ranks, 60
+    sender, peer, at = (
+        axis.ravel() for axis in np.meshgrid(range(size), range(size), range(times), indexing="ij")
+    )
+    seconds = 0.02 * (1.0 + 0.05 * np.abs(job.rng.standard_normal(sender.size)))
+    seconds *= np.where((peer == LATE) & (at >= times // 3), 1.8, 1.0)
+    start = int(job.shape.start.timestamp() * 1e6)
+    frame = pl.DataFrame(
+        {
+            "run": job.shape.run,
+            "host": [job.shape.host(int(rank)) for rank in sender],
+            "rank": sender,
+            "peer_rank": peer,
+            "operation": "Send",
+            "bytes": 1 << 26,
+            "seconds": seconds,
+            "time": pl.Series(start + at * 60_000_000).cast(TIME),
+            "source": "profiler",
+        }
+    )
+    job.extra["transfers"] = frame.filter(pl.col("rank") != pl.col("peer_rank"))
+
+
 LINK_CASES: Final[dict[str, Case]] = {
     "D05 late to collectives": Case(
         story=late_to_collectives,
@@ -143,6 +168,12 @@ LINK_CASES: Final[dict[str, Case]] = {
     "D07 a flapping link, by counters": Case(
         story=ports("transmitted_bytes_total", 0.4, FLAPS),
         truth=one("n03/mlx5_5", kinds=frozenset({"flapping"}), levels=LINK, effect=2.5),
+    ),
+    "a slow receiver": Case(
+        story=slow_receiver,
+        truth=one("n05/rank 5", levels=LINK, onset=MINUTE_20, effect=1.8),
+        shape=Shape(dp=16, pp=1, gpus=1),
+        hidden=("steps", "samples"),
     ),
     "a slow link": Case(
         story=ports("received_bytes_total", 0.6, [(80, 240)]),

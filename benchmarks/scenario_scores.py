@@ -43,7 +43,8 @@ def name_of(verdict: Verdict, job: Job) -> str:
     if verdict.level == "rack":
         return subject.rack or "rack?"
     if verdict.level in {"nic", "link"}:
-        return subject.link or f"{subject.host}/{subject.port or subject.device}"
+        port = subject.port or subject.device or f"rank {subject.rank}"
+        return subject.link or f"{subject.host}/{port}"
     if verdict.level == "host":
         return subject.host or "host?"
     if subject.host is not None and subject.gpu is not None:
