@@ -26,6 +26,7 @@ from collectors.ethernet.port_documents import read_port_documents, wants_port_d
 from collectors.ethernet.topology_captures import read_topology, wants_topology
 from collectors.gpus.dcgmi_dmon import read_dcgmi_dmon, wants_dcgmi_dmon
 from collectors.gpus.nvidia_smi import read_nvidia_smi, wants_nvidia_smi
+from collectors.hosts.device_tables import read_device_tables, wants_device_tables
 from collectors.hosts.fabric_manager import read_fabric_manager, wants_fabric_manager
 from collectors.hosts.kernel_logs import read_kernel_log, stream_kernel_log, wants_kernel_log
 from collectors.infiniband.diagnostic_tables import read_diagnostic_tables, wants_diagnostic_tables
@@ -118,6 +119,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="wandb history", wants=wants_wandb_history, read=read_wandb_history),
     Dialect(name="wandb export", wants=wants_wandb_exports, read=read_wandb_exports),
     Dialect(name="mlflow metric", wants=wants_mlflow_metrics, read=read_mlflow_metrics),
+    Dialect(name="device table", wants=wants_device_tables, read=read_device_tables),
     Dialect(name="mini-batch table", wants=wants_minibatch_tables, read=read_minibatch_tables),
     Dialect(
         name="exposition page",

@@ -284,6 +284,14 @@ RANK_SIGNALS: Final = signal_table(
 )
 """Of a rank, as its trainer prints them."""
 
+DISK_SIGNALS: Final = signal_table(
+    Signal("latency_seconds", "gauge", +1),
+    Signal("latency", "gauge", +1),
+    Signal("throughput_bytes_per_second", "gauge", 0),
+    Signal("throughput", "gauge", 0),
+)
+"""Of drives; `latency` and `throughput` are in a unit that their source does not say."""
+
 SIGNALS: Final[Mapping[str, Signal]] = {
     **GPU_SIGNALS,
     **PORT_SIGNALS,
@@ -295,6 +303,7 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     **OPTIC_SIGNALS,
     **HOST_SIGNALS,
     **RANK_SIGNALS,
+    **DISK_SIGNALS,
 }
 """All of them by name."""
 

@@ -27,6 +27,9 @@ ENTITY: Final = ("host", "device", "index")
 ASKED_PEERS: Final = 256
 """Peers of a group that are asked for what the evidence says of them, or up to twice as many."""
 
+MIN_WINDOW: Final = 5
+"""Ticks of the shortest mean where scrapes are rare; windows are as long in time as at 15 s."""
+
 CADENCE_DEVICES: Final = 64
 """Devices from which the usual time between readings is taken."""
 
@@ -62,6 +65,7 @@ SPEED_SIGNALS: Final[Mapping[str, SpeedSignal]] = {
     "sm_clock_hertz": SpeedSignal(bad=-1, quantum=15e6, under_load=True),
     "memory_clock_hertz": SpeedSignal(bad=-1, quantum=1e6, under_load=True),
     "latency_seconds": SpeedSignal(bad=1, min_slowdown=1.2, min_level=1.5, host_peers=True),
+    "latency": SpeedSignal(bad=1, min_slowdown=1.2, min_level=1.5, host_peers=True),
 }
 """Clocks: 5 % below peers is beyond what one model's silicon and a step of 15 MHz explain. Latency
 of a drive: the level at the fleet's 99.9 % point (methods reference, section 4)."""
@@ -201,8 +205,15 @@ def fleet_params(
         seconds: Width of a tick.
         params: The thresholds of all signals.
     """
+    usual = params.fleet.watch
+    scale = params.usual_seconds / seconds
+    windows = tuple(max(MIN_WINDOW, round(ticks * scale)) for ticks in usual.window_ticks)
     watch = replace(
-        params.fleet.watch, min_slowdown=signal.min_slowdown, min_level=signal.min_slowdown
+        usual,
+        window_ticks=windows,
+        clear_ticks=windows[usual.window_ticks.index(usual.clear_ticks)],
+        min_slowdown=signal.min_slowdown,
+        min_level=signal.min_slowdown,
     )
     chain = _chain(first, signal, seconds, params)
     return replace(params.fleet, watch=watch, suspects=chain)

@@ -36,8 +36,7 @@ class Timeline:
     def span(self, episode: Episode) -> dict[str, Any]:
         """Return the time fields of a verdict for a stretch of this timeline.
 
-        The onset is the end of the tick before, where the first bad one began. A stretch that
-        begins with the data has no onset, and is marked so.
+        A stretch that begins with the data has no onset, and is marked so.
         """
         first, past = episode.start == 0, episode.stop >= self.ticks.size
         steps = {
@@ -45,12 +44,16 @@ class Timeline:
             "cleared_step": None if past else int(self.ticks[episode.stop]),
         }
         times = {
-            "onset": None if first else self.end_of(episode.start - 1),
+            "onset": None if first else self.begin_of(episode.start),
             "onset_before_data": first,
             "detected": self.end_of(episode.detected),
             "cleared": None if past else self.end_of(episode.stop - 1),
         }
         return times | steps if self.counts_steps else times
+
+    def begin_of(self, at: int) -> datetime | None:
+        """Return when a tick began: a step with the end of the one before, a scrape by its time."""
+        return self.end_of(at - 1) if self.counts_steps else moment(int(self.ticks[at]))
 
     def end_of(self, at: int) -> datetime | None:
         """Return when a tick ended; null where that is not known."""

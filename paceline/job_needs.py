@@ -144,7 +144,7 @@ JOB_NEEDS: Final[tuple[Need, ...]] = (
         "device hosts",
         "latency of drives",
         "samples",
-        ("latency_seconds",),
+        ("latency_seconds", "latency"),
         "drives of one host that slow all alike look like drives under load",
     ),
     Need(

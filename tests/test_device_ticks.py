@@ -113,7 +113,7 @@ def test_ticks_that_do_not_rise_are_refused() -> None:
 
 def test_unknown_signals_are_refused() -> None:
     """A signal that tells no speed is an error that names those that do."""
-    with pytest.raises(ValueError, match="known: \\['latency_seconds'"):
+    with pytest.raises(ValueError, match="known: \\['latency'"):
         DeviceTicks("power_watts", seconds=15.0, params=DeviceParams())
 
 

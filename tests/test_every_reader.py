@@ -59,6 +59,10 @@ SEEDS: dict[str, str] = {
         '"Step","a - train/loss","a - train/loss__MIN","a - train/loss__MAX"\n'
         '"10","2.5","2.4","2.6"\n"20","2.25","",""\n'
     ),
+    "device table": (
+        "host,disk,time,throughput,latency\nh1,disk1,2031-02-03 04:05:06,NA,70.5\n"
+        "h1,disk2,2031-02-03 04:05:06,2.5e7,\n"
+    ),
     "resiliency document": (
         '{"job_id":"77","attempt_index":1,"cycle_number":3,"cycle_start_time":'
         '"2031-02-03T04:00:00Z",\n"active_nodes":"n[001-003]","active_ranks":24}\n'

@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.hosts.device_tables import is_device_table, read_device_frame
 from collectors.readings import Reading, count_lines, reject_file
 from collectors.sniffing import Head, ReadOptions
 from collectors.training.operation_traces import is_operation_trace, read_operation_frame
@@ -38,8 +39,8 @@ def read_parquet_tables(path: Path, source: str, options: ReadOptions) -> Readin
         options: The zone of stamps that carry none.
 
     Returns:
-        `OPS` of an operation trace, `STEPS` of a history or of a table of steps by rank. Any other
-        table is one reject that names its columns.
+        `OPS` of an operation trace, `STEPS` of a history or of a table of steps by rank, `SAMPLES`
+        of a table of devices. Any other table is one reject that names its columns.
 
     Raises:
         OSError: The file cannot be read.
@@ -50,6 +51,10 @@ def read_parquet_tables(path: Path, source: str, options: ReadOptions) -> Readin
         if is_operation_trace(schema):
             return read_operation_frame(pl.scan_parquet(content), source)
         columns = set(schema)
+        if is_device_table(columns):
+            table = pl.read_parquet(content)
+            devices = read_device_frame(table, source, options)
+            return count_lines(devices, table.height - devices.rejects.height)
         if STEP in columns and columns.intersection(CLOCKS):
             return read_history_frame(pl.read_parquet(content), source)
         if columns.intersection(COUNTS["step"]):
