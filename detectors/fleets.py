@@ -228,10 +228,10 @@ def _alarm_of(suspect: Suspect, alarms: list[Alarm]) -> Alarm | None:
 
 
 def _dated(suspect: Suspect, alarm: Alarm | None) -> Suspect:
-    """Return the suspect, detected when its watch alarmed."""
+    """Return the suspect, detected when its watch had alarmed and its persistence was complete."""
     if alarm is None:
         return suspect
-    seen = max(alarm.tick, suspect.episode.start)
+    seen = max(alarm.tick, suspect.episode.detected)
     return replace(suspect, episode=replace(suspect.episode, detected=seen))
 
 
