@@ -44,6 +44,8 @@ class EpisodeParams:
         strong_slowdown: Ratio from which less persistence is asked.
         min_bad_ticks: Bad ticks that make a run persist.
         min_strong_ticks: The same for a strong one.
+        min_clear_ticks: Ticks in a row that make a clear run, see `detectors.clear_runs`; null
+            where such do not count.
         min_bad_share: Share of a run's ticks that must be bad.
         min_reference_ticks: Ticks that make up the own good level.
         max_gap_ticks: Good ticks that do not end a run.
@@ -56,6 +58,7 @@ class EpisodeParams:
     strong_slowdown: float = 1.30
     min_bad_ticks: int = 16
     min_strong_ticks: int = 10
+    min_clear_ticks: int | None = None
     min_bad_share: float = 0.8
     min_reference_ticks: int = 20
     max_gap_ticks: int = 10

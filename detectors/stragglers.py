@@ -8,6 +8,7 @@ resiliency extension does, and so accuses healthy workers of uneven stages).
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -15,10 +16,11 @@ import polars as pl
 
 from collectors.frames import require
 from detectors.accusations import Case, accuse, role_of
+from detectors.episodes import MIN_SEGMENT_TICKS
 from detectors.groups import GroupParams, find_slow_groups
 from detectors.host_side import forward_paces, with_host_side
 from detectors.paces import PACES
-from detectors.panels import Panel, build_panel
+from detectors.panels import Ints, Panel, build_panel
 from detectors.peers import robust_scale
 from detectors.promotion import PromotionParams, promote, rack_of
 from detectors.suspects import Suspect, SuspectParams, find_suspects
@@ -36,6 +38,12 @@ LEAST: Final = {
 """Thresholds that a measure needs at the least. Waiting times scatter more than work, so a wait
 accuses only when it differs by half; whole steps hold what is no work of the rank, and workers
 that are not in lockstep differ for good reasons by 15 % (Alibaba PAI, job_2)."""
+
+WANDERING: Final = frozenset({"step"})
+"""Measures that wander for hours, since nobody waits for anybody."""
+
+MIN_STEPS_APART: Final = 2.0
+"""Steps between two that are told, from which a told one stands for more than itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,8 @@ def _judge(part: pl.DataFrame, params: StragglerParams) -> list[Verdict]:
         value="log_pace",
     )
     chain = _chain(measure, params.suspects)
-    roles, devices = _split_roles(panel, find_suspects(panel, chain), params)
+    suspects = find_suspects(panel, _for_cadence(chain, panel.ticks))
+    roles, devices = _split_roles(panel, suspects, params)
     case = Case(panel=panel, part=part, timeline=step_timeline(part, panel.ticks))
     named = _promoted([accuse(case, one) for one in devices], panel.entities, params.promotion)
     groups = find_slow_groups(case, chain, params.groups)
@@ -110,7 +119,20 @@ def _chain(measure: str | None, params: SuspectParams) -> SuspectParams:
     """Return the chain's parameters, raised to what the measure needs."""
     least = LEAST.get(measure or "", {})
     raised = {name: max(getattr(params.episodes, name), floor) for name, floor in least.items()}
-    return replace(params, episodes=replace(params.episodes, **raised))
+    episodes = replace(params.episodes, **raised)
+    return replace(params, episodes=episodes, wanders=measure in WANDERING)
+
+
+def _for_cadence(params: SuspectParams, steps: Ints) -> SuspectParams:
+    """Return the chain's parameters for steps that are told every so often only.
+
+    Where every tenth step is told, few of them last as long as many that follow each other.
+    """
+    apart = float(np.median(np.diff(steps))) if steps.size > 1 else 1.0
+    if apart < MIN_STEPS_APART:
+        return params
+    least = max(MIN_SEGMENT_TICKS, ceil(params.episodes.min_bad_ticks / apart))
+    return replace(params, episodes=replace(params.episodes, min_clear_ticks=least))
 
 
 def _promoted(

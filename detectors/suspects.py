@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from detectors.changes import cusum_alarms, cusum_threshold
-from detectors.episodes import Episode, EpisodeParams, find_episodes
+from detectors.clear_runs import Course, episodes_of
+from detectors.episodes import Episode, EpisodeParams
 from detectors.multiplicity import discovery_rates
 from detectors.panels import Bools, Floats, Ints, Panel, group_sizes
 from detectors.peers import (
@@ -54,6 +55,7 @@ class SuspectParams:
         max_peer_share: The peers' own change over the effect; above it the group moved.
         min_level_scales: How far outside its group a level must lie, in scales of the group.
         max_q_value: Highest false-discovery rate that stands.
+        wanders: Whether entities wander against each other, so that only what is beyond counts.
     """
 
     episodes: EpisodeParams = field(default_factory=EpisodeParams)
@@ -63,6 +65,7 @@ class SuspectParams:
     max_peer_share: float = 0.5
     min_level_scales: float = 5.0
     max_q_value: float = 0.05
+    wanders: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +145,10 @@ def _candidates(view: _View, entities: Ints) -> list[Suspect]:
     found: list[Suspect] = []
     for at in np.flatnonzero(_screened(view.ratios[entities], noise, params)):
         entity = int(entities[at])
-        episodes = find_episodes(view.ratios[entity], float(noise[at]), params.episodes)
-        found += [
-            suspect_of(view.panel, entity, one) for one in episodes if _stands(view, entity, one)
-        ]
+        course = Course(view.panel.values[entity], view.ratios[entity], float(noise[at]))
+        told = episodes_of(course, params.episodes, wanders=params.wanders)
+        stands = [one for one in told if _stands(view, entity, one)]
+        found += [suspect_of(view.panel, entity, one) for one in stands]
     return found
 
 

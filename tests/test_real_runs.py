@@ -87,8 +87,8 @@ def told(paths: list[Path]) -> list[Told]:
         ),
         pytest.param(
             "minibatch-times/job_1_norm.csv",
-            [("slow", "rank", 6, 1811, 1951)],
-            id="worker 6 for a while",
+            [("slow", "rank", 4, 81, 321), ("slow", "rank", 6, 1811, 1951)],
+            id="workers 4 and 6 for a while",
         ),
         pytest.param("minibatch-times/job_2_norm.csv", [], id="workers that always differ"),
         pytest.param(
