@@ -8,8 +8,8 @@ import polars as pl
 from collectors.line_reading import LineDialect
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.texts.distinct_texts import distinct_texts
-from collectors.texts.few_texts import matches
+from collectors.texts.distinct_texts import digitless_texts, distinct_texts
+from collectors.texts.few_texts import matches, names_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +68,16 @@ def hinted_lines(
         dialects: Who may know them.
     """
     nobodys = (sure == 0).arg_true()
-    few, found = distinct_texts(text.gather(nobodys)), dict[str, pl.Series]()
-    owners = frozenset(sure.unique())
+    exact, found = distinct_texts(text.gather(nobodys)), dict[str, pl.Series]()
+    shapes, owners = digitless_texts(exact), frozenset(sure.unique())
     for number, one in enumerate(dialects, start=1):
-        own = (sure == number).arg_true() if number in owners else nobodys.clear()
-        fits = matches(few.texts, one.hint)
-        hinted = nobodys.filter(fits.gather(few.numbers)) if fits.any() else nobodys.clear()
-        if len(own) or len(hinted):
-            found[one.name] = pl.concat([own, hinted]).sort() if len(own) else hinted
+        places = [(sure == number).arg_true()] if number in owners else []
+        asked = exact if names_digits(one.hint) else shapes
+        fits = matches(asked.texts, one.hint)
+        if fits.any():
+            places.append(nobodys.filter(fits.gather(asked.numbers)))
+        if places:
+            found[one.name] = pl.concat(places).sort() if len(places) > 1 else places[0]
     return found
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from collectors.texts.few_texts import MAX_FEW_TEXTS
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistinctTexts:
@@ -32,3 +34,15 @@ def distinct_texts(texts: pl.Series) -> DistinctTexts:
     kind = pl.Categorical(pl.Categories.random())
     numbers = texts.cast(kind).to_physical()
     return DistinctTexts(texts=texts.gather(numbers.arg_unique()), numbers=numbers)
+
+
+def digitless_texts(texts: DistinctTexts) -> DistinctTexts:
+    """Return the different ones of texts whose digits are all zeros; few stay as they are.
+
+    Lines that say the same of other numbers are one text. A pattern that names no digit of its own
+    is found in it if it is found in theirs.
+    """
+    if len(texts.texts) <= MAX_FEW_TEXTS:
+        return texts
+    shapes = distinct_texts(texts.texts.str.replace_all("[0-9]", "0"))
+    return DistinctTexts(texts=shapes.texts, numbers=shapes.numbers.gather(texts.numbers))

@@ -15,6 +15,9 @@ from collectors.texts.ascii_patterns import ascii_pattern
 MAX_FEW_TEXTS: Final = 128
 """Up to so many texts a loop is quicker than building a pattern."""
 
+_ANY_DIGIT: Final = r"0-9|\{[0-9]+(?:,[0-9]*)?\}"
+"""Digits of a pattern that stand for all digits, or say how often something is repeated."""
+
 
 def has_match(texts: pl.Series, pattern: str) -> bool:
     """Return whether a pattern is found in any of the texts.
@@ -26,7 +29,7 @@ def has_match(texts: pl.Series, pattern: str) -> bool:
     compiled = _compiled(pattern) if len(texts) <= MAX_FEW_TEXTS else None
     if compiled is None:
         return bool(texts.str.contains(ascii_pattern(pattern)).any())
-    return any(text is not None and compiled.search(text) is not None for text in texts)
+    return any(text is not None and compiled.search(text) for text in texts.to_list())
 
 
 def matches(texts: pl.Series, pattern: str) -> pl.Series:
@@ -34,8 +37,14 @@ def matches(texts: pl.Series, pattern: str) -> pl.Series:
     compiled = _compiled(pattern) if len(texts) <= MAX_FEW_TEXTS else None
     if compiled is None:
         return texts.str.contains(ascii_pattern(pattern)).fill_null(value=False)
-    found = [text is not None and compiled.search(text) is not None for text in texts]
+    found = [text is not None and compiled.search(text) is not None for text in texts.to_list()]
     return pl.Series(texts.name, found, dtype=pl.Boolean)
+
+
+@cache
+def names_digits(pattern: str) -> bool:
+    """Return whether a pattern tells one digit from another, as `5xx` does and `[0-9]{3}` not."""
+    return re.search("[0-9]", re.sub(_ANY_DIGIT, "", pattern)) is not None
 
 
 @cache
