@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.communication.nccl_addresses import read_addresses
+from collectors.communication.nccl_addresses import naming_addresses, read_addresses
 from collectors.communication.nccl_channels import is_topology, read_channels
 from collectors.communication.nccl_details import with_details
 from collectors.communication.nccl_folds import count_copies, fold_repeats
@@ -79,9 +79,11 @@ def _named(records: pl.DataFrame) -> pl.DataFrame:
         kind=pl.col("kind").fill_null(plain.otherwise(pl.lit("note"))),
         severity=pl.col("severity").fill_null(plain.otherwise(pl.lit("info"))),
     )
-    addresses = read_addresses(records)
     events = named.filter(pl.col("kind") != "oob_address").pipe(_mark_torn)
-    return pl.concat([fold_repeats(count_copies(events)), addresses], how="diagonal_relaxed")
+    folded, addressed = fold_repeats(count_copies(events)), naming_addresses(records)
+    if addressed.is_empty():
+        return folded
+    return pl.concat([folded, read_addresses(addressed)], how="diagonal_relaxed")
 
 
 def _mark_torn(events: pl.DataFrame) -> pl.DataFrame:
@@ -105,12 +107,14 @@ def _finished(events: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
         "clock_ahead_minutes": pl.when(ahead != 0).then(ahead),
     }
     both = pl.concat_list("attributes", "extra")
+    is_visited = (events["kind"] == "stray_visitor").any()
+    greeting = _visitor_greeting() if is_visited else pl.lit(None, dtype=pl.String)
     return (
         with_details(events, common)
         .with_columns(attributes=pl.coalesce(both, "attributes", "extra"))
         .with_columns(lines["text"].gather(places).alias("message"))
         .with_columns(
-            code=_visitor_greeting().fill_null(pl.col("code")),
+            code=greeting.fill_null(pl.col("code")),
             device=on_gpu.then(pl.col("cuda_device").cast(pl.String)).otherwise("device"),
             device_kind=on_gpu.then(pl.lit("gpu")).otherwise("device_kind"),
             last=pl.when(pl.col("count") > 1).then("last"),

@@ -18,11 +18,16 @@ _BRIDGE_NET: Final = r"^172\.17\.|^fe80:"
 """Docker's default network, and link-local addresses that mean nothing on another host."""
 
 
+def naming_addresses(records: pl.DataFrame) -> pl.DataFrame:
+    """Return the NCCL records whose `text` names addresses."""
+    return records.filter(pl.col("text").str.contains(_SAYS))
+
+
 def read_addresses(records: pl.DataFrame) -> pl.DataFrame:
     """Return one event for each address that a host's processes name.
 
     Args:
-        records: NCCL records with their `text`.
+        records: NCCL records that name addresses.
 
     Returns:
         Events of kind `oob_address` or `oob_bridge`; `code` is the interface, `peer` the address
@@ -31,8 +36,7 @@ def read_addresses(records: pl.DataFrame) -> pl.DataFrame:
     code, peer = pl.col("code"), pl.col("peer")
     bridge = code.str.contains(_BRIDGE) | peer.str.contains(_BRIDGE_NET)
     return (
-        records.filter(pl.col("text").str.contains(_SAYS))
-        .with_columns(found=pl.col("text").str.extract_all(_ADDRESS))
+        records.with_columns(found=pl.col("text").str.extract_all(_ADDRESS))
         .explode("found", empty_as_null=False)
         .with_columns(
             code=pl.col("found").str.extract(_ADDRESS, 1),

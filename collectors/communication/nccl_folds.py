@@ -74,6 +74,11 @@ def count_copies(events: pl.DataFrame) -> pl.DataFrame:
         events: Events with `line`, `text`, `pid` and `task`; of copies `tasks` lists all.
     """
     is_copied = pl.col("kind").is_in(_COPIED)
+    rest = events.filter(~is_copied).with_columns(
+        count=pl.lit(1, dtype=pl.UInt32), last="time", tasks=pl.col("task").cast(pl.String)
+    )
+    if rest.height == events.height:
+        return rest.sort("line", maintain_order=True)
     event = ("host", "kind", "text")
     apart = pl.col("time").diff().over(*event) > pl.duration(seconds=MAX_COPIES_APART_SECONDS)
     nth = pl.int_range(pl.len()).over(*event, "pid")
@@ -89,8 +94,5 @@ def count_copies(events: pl.DataFrame) -> pl.DataFrame:
     )
     joined = copies.group_by(*event, "burst", "nth", maintain_order=True).agg(
         first, count=pl.len(), last=pl.col("time").max(), tasks=tasks
-    )
-    rest = events.filter(~is_copied).with_columns(
-        count=pl.lit(1, dtype=pl.UInt32), last="time", tasks=pl.col("task").cast(pl.String)
     )
     return pl.concat([rest, joined.select(rest.columns)]).sort("line", maintain_order=True)

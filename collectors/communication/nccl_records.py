@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from collectors.identity import canonical_host
+from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.distinct_texts import distinct_texts
 from collectors.texts.stamps import iso_time
 
@@ -93,7 +94,8 @@ def _plain_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
 def _heads(texts: pl.Series, time_zone: str) -> pl.DataFrame:
     """Return what heads say of their printer; nothing where they are not NCCL's."""
     own = pl.when(~pl.col("text").str.contains(_NAME, literal=True)).then("text")
-    groups = texts.to_frame("text").select(own.str.extract_groups(f"{_HEAD}$")).unnest("text")
+    parts = own.str.extract_groups(ascii_pattern(f"{_HEAD}$"))
+    groups = texts.to_frame("text").select(parts).unnest("text")
     return groups.with_row_index("head").select("head", *_printer(time_zone))
 
 

@@ -8,12 +8,16 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.ascii_patterns import ascii_pattern
+
 _CRI: Final = (
     r"^(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"
     r" (?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S*)?(?: (?P<body>.*))?$"
 )
 
 _DOCKER: Final = r'^\{"log": ?".*"stream": ?"(?:stdout|stderr)".*\}$'
+
+_WRAPPED: Final = ascii_pattern(rf"{_CRI}|{_DOCKER}")
 
 
 _OPEN_END: Final = r"^\S+ (?:stdout|stderr) P(?::\S*)? "
@@ -43,7 +47,7 @@ def join_partials(lines: pl.DataFrame) -> pl.DataFrame:
         The same with `stamp`, the runtime's UTC time as text, null where no runtime wrapped the
         line; a joined line stands where its first part stood.
     """
-    if not lines["text"].str.contains(rf"{_CRI}|{_DOCKER}").any():
+    if not lines["text"].str.contains(_WRAPPED).any():
         return lines.with_columns(stamp=pl.lit(None, dtype=pl.String))
     head = pl.when("begins").then("at").forward_fill().over("stream")
     return (

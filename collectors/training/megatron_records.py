@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.training.megatron_fields import loose_fields, with_numbers
 from collectors.training.megatron_layouts import read_layouts
 
@@ -21,7 +22,7 @@ ITERATION_START: Final = (
 ITERATION_MARK: Final = r"iteration +[0-9]+/ *[0-9]+ *\|"
 """What such a beginning holds once."""
 
-ITERATION_LINE: Final = (
+ITERATION_LINE: Final = ascii_pattern(
     r"^\s*(?:\[\d{4}-\d\d-\d\d [0-9:.]+\] +|Training epoch \d+, )?iteration +\d+/ *\d+ *\|"
 )
 """A line that is surely such a record's, told at its beginning."""

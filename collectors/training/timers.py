@@ -13,6 +13,7 @@ from collectors.frames import LABEL, TIME
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.stamps import iso_time
 from collectors.training.megatron_fields import HEAD
 from collectors.training.megatron_forms import read_forms
@@ -32,11 +33,11 @@ _OLD_MARK: Final = "time (ms)"
 _ITERATION_MARK: Final = "iteration "
 """What each iteration line holds."""
 
-_ITEM: Final = r"^\s+([A-Za-z][\w/.-]*?) ?\.*: (?:\(([\d.]+), )?([\d.]+)\)?$"
+_ITEM: Final = ascii_pattern(r"^\s+([A-Za-z][\w/.-]*?) ?\.*: (?:\(([\d.]+), )?([\d.]+)\)?$")
 
-_TIMER: Final = r"^\s*([A-Za-z][\w/-]*):$"
+_TIMER: Final = ascii_pattern(r"^\s*([A-Za-z][\w/-]*):$")
 
-_RANK: Final = r"^\s*rank +(\d+): ([\d.]+)$"
+_RANK: Final = ascii_pattern(r"^\s*rank +(\d+): ([\d.]+)$")
 
 _KNOWN: Final = f"{_SUMMARY}|{_ALL}|{_OLD}|{_ITEM}|{_TIMER}|{_RANK}"
 
