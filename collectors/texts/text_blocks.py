@@ -25,11 +25,33 @@ def line_blocks(stream: io.BufferedIOBase, block_bytes: int = BLOCK_BYTES) -> It
         Blocks that end in a line feed, but for the last one and before a cut in a line that is
         longer than `MAX_LINE_BYTES`.
     """
+    if _is_plain_file(stream):
+        yield from _blocks_of_file(stream, block_bytes)
+        return
     while block := _read(stream, block_bytes):
         if not block.endswith(b"\n"):
             with suppress(*TORN):
                 block += stream.readline(MAX_LINE_BYTES)
         yield block
+
+
+def _is_plain_file(stream: io.BufferedIOBase) -> bool:
+    """Return whether a stream is a file as it is read, in which going back costs nothing."""
+    return isinstance(stream, io.BufferedReader) and stream.seekable()
+
+
+def _blocks_of_file(file: io.BufferedIOBase, block_bytes: int) -> Iterator[bytes]:
+    """Yield the blocks of a plain file: where each ends is looked up, and none is copied."""
+    start = file.tell()
+    while True:
+        file.seek(start + block_bytes - 1)
+        end = start + block_bytes - 1 + len(file.readline(MAX_LINE_BYTES + 1))
+        file.seek(start)
+        block = file.read(max(end - start, block_bytes))
+        if not block:
+            return
+        yield block
+        start += len(block)
 
 
 def _read(stream: io.BufferedIOBase, wanted_bytes: int) -> bytes:
