@@ -12,8 +12,11 @@ from benchmarks.figures import data_folder, lines_of
 
 YARDSTICKS: Final[tuple[tuple[str, str], ...]] = (
     ("Y1 attribution", "benchmarks.yardstick_attribution"),
+    ("Y2 device telemetry", "benchmarks.yardstick_devices"),
     ("Y3 change points", "benchmarks.yardstick_change_points"),
     ("Y4 repeat offenders", "benchmarks.yardstick_repeat_offenders"),
+    ("Y5 hangs", "benchmarks.yardstick_hangs"),
+    ("Y6 step times", "benchmarks.yardstick_step_times"),
     ("scenarios", "benchmarks.yardstick_scenarios"),
 )
 """Name and module of each yardstick; a module has `figures(data) -> list[Figure]`."""
