@@ -32,6 +32,9 @@ MAX_DIGITS: Final = 15
 _SIDE_BY_SIDE: Final = 64
 """Rows that are taken for one: numpy is quick over long rows."""
 
+_PIECE_ROWS: Final = 4096
+"""Rows that are laid out at once: memory for all of them would be fetched anew each time."""
+
 _BASE: Final = 10
 
 _MAX_POWER: Final = 22
@@ -65,8 +68,10 @@ class ByteColumns:
 
 def byte_columns(texts: pl.Series, length: int) -> ByteColumns:
     """Return the columns of texts that all have a length, in bytes."""
-    kind = pl.Array(pl.UInt8, length)
-    rows = texts.cast(pl.Binary).bin.reinterpret(dtype=kind).to_numpy()
+    kind, rows = pl.Array(pl.UInt8, length), np.empty((len(texts), length), np.uint8)
+    for start in range(0, len(texts), _PIECE_ROWS):
+        piece = texts.slice(start, _PIECE_ROWS).cast(pl.Binary)
+        rows[start : start + _PIECE_ROWS] = piece.bin.reinterpret(dtype=kind).to_numpy()
     return ByteColumns(rows, _reduced(rows, np.bitwise_or) != _reduced(rows, np.bitwise_and))
 
 
