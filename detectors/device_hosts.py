@@ -14,14 +14,8 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import SAMPLES, require
-from detectors.devices import (
-    SPEED_SIGNALS,
-    DeviceParams,
-    SpeedSignal,
-    folded,
-    speed_panel,
-    speed_signals,
-)
+from detectors.device_values import SPEED_SIGNALS, SpeedSignal
+from detectors.devices import DeviceParams, folded, speed_panel, speed_signals
 from detectors.panels import Panel, group_sizes
 from detectors.peers import known_median
 from detectors.suspects import Suspect

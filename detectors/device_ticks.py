@@ -12,16 +12,8 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import SAMPLES, require
-from detectors.devices import (
-    ENTITY,
-    GROUP,
-    SPEED_SIGNALS,
-    DeviceParams,
-    cleaned_values,
-    device_verdicts,
-    fleet_params,
-    tick_values,
-)
+from detectors.device_values import SPEED_SIGNALS, cleaned_values, tick_values
+from detectors.devices import ENTITY, GROUP, DeviceParams, device_verdicts, fleet_params
 from detectors.episodes import moved
 from detectors.fleets import Fleet
 from detectors.panels import Floats, Ints, Panel
@@ -69,7 +61,7 @@ class DeviceTicks:
             ValueError: A tick is not later than those before.
         """
         rows = samples.lazy().pipe(require, SAMPLES).drop_nulls("time")
-        values = cleaned_values(rows, self._name, self._params)
+        values = cleaned_values(rows, self._name, self._params.values)
         known = (
             tick_values(values, SPEED_SIGNALS[self._name], self._seconds)
             .drop_nulls("log_value")

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from detectors.episodes import Episode, moved
+from detectors.fleet_spreads import MIN_FLEET
 from detectors.panels import Floats, Ints, Panel
 from detectors.peers import peer_medians
 from detectors.suspects import (
@@ -25,7 +26,7 @@ from detectors.suspects import (
     usual_spread,
     verified_suspects,
 )
-from detectors.watches import MIN_FLEET, Alarm, Watch, WatchParams
+from detectors.watches import Alarm, Watch, WatchParams
 
 FIRST_TICKS: Final = 128
 """Ticks for which there is room at first; it doubles when it is full."""
