@@ -17,6 +17,7 @@ from collectors.communication.communicators import name_communicators
 from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
 from collectors.frames import COLLECTIVES, EVENTS, STEPS, require
+from collectors.texts.templates import filled
 from detectors.belonging import placed_events
 from detectors.complaints import EVERYBODY, complaining_members
 from detectors.hang_cases import HangCase
@@ -180,7 +181,7 @@ def _leads(rows: pl.LazyFrame, events: pl.LazyFrame, min_frozen_ratio: float) ->
         pl.col("running_seconds") > min_frozen_ratio * pl.col("timeout_seconds"),
     ).with_columns(
         kind=pl.lit("frozen_watchdog"),
-        message=pl.format(
+        message=filled(
             "the watchdog spoke after {} s, its time-out is {} s",
             pl.col("running_seconds").round(0),
             pl.col("timeout_seconds").round(0),

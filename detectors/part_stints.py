@@ -11,6 +11,7 @@ import polars as pl
 
 from collectors.frames import ALIASES, EVENTS, TIME, require, schema_of
 from collectors.identity import PCI_PATTERN
+from collectors.texts.templates import filled
 
 STINTS: Final = schema_of({"part": pl.String, "host": pl.String, "start": TIME, "end": TIME})
 """One stay of a part in a host, half-open. A null `start` is before the data, a null `end` lasts.
@@ -147,7 +148,7 @@ def host_repairs(events: pl.LazyFrame, stints: pl.LazyFrame, as_of: datetime) ->
         .select(
             "host",
             "time",
-            what=pl.format(
+            what=filled(
                 "{}{}",
                 pl.col("kind").str.replace_all("_", " "),
                 pl.format(" of {}", "device").fill_null(""),

@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.frames import TRANSFERS, require
+from collectors.texts.templates import filled
 from detectors.corruption import HOSTS_BETWEEN
 from detectors.quotes import quoted
 from detectors.verdicts import Confidence, Subject, Verdict, verdict_frame
@@ -119,9 +120,7 @@ def _hosts() -> pl.Expr:
 
 
 def _words() -> pl.Expr:
-    return pl.format(
-        "{}: {} GB/s", pl.col("hosts").list.join(" - "), (pl.col("rate") / 1e9).round(1)
-    )
+    return filled("{}: {} GB/s", pl.col("hosts").list.join(" - "), (pl.col("rate") / 1e9).round(1))
 
 
 def _judged(rows: list[dict[str, Any]], params: PathParams) -> list[Verdict]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.texts.templates import filled
 from detectors.fabric import LOCK_LOSSES, Fabric
 from detectors.link_words import direction_evidence, end_text, far_end, link_subject, row_end
 from detectors.verdicts import Evidence, Kind, Verdict, verdict_frame
@@ -82,7 +83,7 @@ def _never_locked(fabric: Fabric) -> pl.DataFrame:
     shut = named.filter(kind == "admin_down").select(port)
     moved = moves.select(*port, up=kind == "link_up")
     down = pl.concat([seen, moved]).group_by(port).agg(pl.col("up").any()).filter(~pl.col("up"))
-    said = pl.format("{} {} times, and the port is not up", "code", pl.len().over([*port, "code"]))
+    said = filled("{} {} times, and the port is not up", "code", pl.len().over([*port, "code"]))
     return (
         lasting.join(down, on=port, how="semi")
         .join(shut, on=port, how="anti")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.texts.templates import filled
 from detectors.fabric import Fabric
 from detectors.link_words import End, end_text, far_end, link_subject, row_end
 from detectors.port_readings import SPEEDS
@@ -102,7 +103,7 @@ def _measured(fabric: Fabric, params: WidthParams) -> list[dict[str, Any]]:
             cause=pl.when(pl.col("signal") == "link_width_lanes")
             .then(pl.lit("degraded_width"))
             .otherwise(pl.lit("degraded_speed")),
-            what=pl.format("{} {}, it could be {}", "signal", "now", "best"),
+            what=filled("{} {}, it could be {}", "signal", "now", "best"),
         )
         .sort(key)
         .to_dicts()

@@ -17,6 +17,7 @@ from alerts.incidents import Incident
 from alerts.pages import page_text
 from alerts.titles import subject_text
 from alerts.wording import amount_text, clock_text, count_text, percent_text, rate_text, span_text
+from collectors.texts.templates import filled
 from detectors.verdicts import sort_verdicts
 from paceline.reports.contents import ReportContents
 from paceline.reports.peer_plot import PeerPlot, peer_plots
@@ -119,7 +120,7 @@ def reject_rows(rejects: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("count").fill_null(1).clip(1).sum().alias("line_count"),
             pl.col("source").n_unique().alias("source_count"),
-            pl.format("{}: {}", pl.col("source"), pl.col("text")).first().alias("example"),
+            filled("{}: {}", pl.col("source"), pl.col("text")).first().alias("example"),
         )
         .sort("line_count", "reason", descending=[True, False])
     )
