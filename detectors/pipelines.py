@@ -53,7 +53,8 @@ def step_ends(ends: Floats, durations: Durations, questions: Questions) -> Float
             here = np.where(members, ends, -np.inf)
             arrived = here.max(axis=MEMBERS.get(name, ()), keepdims=True)
             ends = np.where(members, arrived + np.where(kept, own, durations.ideal[name]), ends)
-    return ends.max(axis=(1, 2))
+    last: Floats = ends.max(axis=(1, 2))
+    return last
 
 
 class _Walk:

@@ -150,15 +150,15 @@ def _pause_loss(view: _View, work: _View, params: PauseParams) -> tuple[float, f
 
 def _is_scattered(pauses: Bools, params: PauseParams) -> bool:
     """Return whether most ranks pause, seldom, for single steps, and not together."""
-    shares = pauses.mean(axis=1)
+    shares: Floats = np.mean(pauses, axis=1)
     by_step: Ints = pauses.sum(axis=0)
     begins: Bools = pauses & ~np.pad(pauses, ((0, 0), (1, 0)))[:, :-1]
-    count = int(pauses.sum())
+    count = int(np.count_nonzero(pauses))
     usual = float(np.median(by_step[np.nonzero(pauses)[1]])) / pauses.shape[0] if count else 1.0
     return (
         float(np.mean(shares > 0)) >= params.min_rank_share
-        and float(shares.max()) <= params.max_step_share
-        and int(begins.sum()) >= params.min_single_share * count
+        and float(np.max(shares)) <= params.max_step_share
+        and int(np.count_nonzero(begins)) >= params.min_single_share * count
         and usual <= params.max_together_share
     )
 

@@ -88,7 +88,9 @@ class WhatIf:
     @property
     def paces(self) -> Floats:
         """Return the mean seconds of compute in a step; shape (stage, replica)."""
-        return np.sum([self.durations.own[way].mean(axis=3).sum(axis=0) for way in WAYS], axis=0)
+        own = self.durations.own
+        paces: Floats = np.sum([own[way].mean(axis=3).sum(axis=0) for way in WAYS], axis=0)
+        return paces
 
 
 def what_if(trace: Trace) -> WhatIf | None:

@@ -1,1 +1,1 @@
-"""What we use of SciPy."""
+# What we use of SciPy.

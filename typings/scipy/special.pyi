@@ -1,4 +1,4 @@
-"""The special functions that we use."""
+# The special functions that we use.
 
 import numpy as np
 from numpy.typing import NDArray

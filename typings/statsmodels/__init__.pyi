@@ -1,1 +1,1 @@
-"""What we use of statsmodels."""
+# What we use of statsmodels.

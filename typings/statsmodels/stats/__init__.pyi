@@ -1,1 +1,1 @@
-"""What we use of its statistics."""
+# What we use of its statistics.

@@ -1,4 +1,4 @@
-"""The corrections for many tests."""
+# The corrections for many tests.
 
 import numpy as np
 from numpy.typing import NDArray
