@@ -21,7 +21,8 @@ Change = Callable[[Signals, np.random.Generator], None]
 pytestmark = pytest.mark.slow
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (1, 2, 3)
+"""Five seeds of each story are run by `python -m benchmarks.yardstick_scenarios`."""
 GPUS, TICKS, SICK = 128, 240, 29
 CLOCK, POWER, BUSY = "sm_clock_hertz", "power_watts", "gpu_busy_ratio"
 HEAT, REASONS = "gpu_temperature_celsius", "clock_event_reasons"
