@@ -7,7 +7,6 @@ same fields out of each line. Run by hand: `python benchmarks/logs_speed.py 5` f
 temporary folder, which is removed.
 """
 
-import os
 import re
 import resource
 import subprocess
@@ -21,7 +20,6 @@ from typing import Final
 
 from collectors.dialects import stream_file
 from collectors.sniffing import ReadOptions
-from paceline.allocator import KEPT
 
 RANKS: Final = 256
 START: Final = datetime(2031, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -161,8 +159,7 @@ def compare(path: Path, word: str, loop: Callable[[Iterator[str]], int]) -> None
         f"loop with re {looped:.1f} MB/s",
         flush=True,
     )
-    as_started = os.environ | {"_RJEM_MALLOC_CONF": KEPT}
-    subprocess.run([sys.executable, __file__, "--alone", str(path)], check=True, env=as_started)
+    subprocess.run([sys.executable, __file__, "--alone", str(path)], check=True)
 
 
 def main(gigabytes: float) -> None:

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 
 import typer
 
-from paceline.allocator import keep_freed_pages
 from paceline.lazy_commands import LazyCommand, lazy_group
 
 COMMANDS: Final = (
@@ -89,5 +88,4 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    keep_freed_pages()
     app()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -166,6 +166,16 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.1)
 
 
+@contextmanager
+def started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive its test, whatever the test finds."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def has_steps(root: Path, expected: list[int]) -> Callable[[], bool]:
     """Whether a store is there and holds just these steps."""
 
@@ -179,9 +189,7 @@ def has_steps(root: Path, expected: list[int]) -> Callable[[], bool]:
 def test_following_files(logs: Path, root: Path, number: signal.Signals) -> None:
     """Following, new lines and new files are stored as they come; a signal ends it cleanly."""
     command = [*COLLECT, str(logs), "--store", str(root), "--follow", "--every", "0.2s"]
-    with subprocess.Popen(
-        [*command, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with started([*command, "--format", "json"]) as process:
         until(has_steps(root, [1, 2, 3, 4, 5]))
         with (logs / "train.log").open("a") as stream:
             stream.write(steps(6, 7) + steps(8, 8)[:30])
@@ -197,9 +205,7 @@ def test_following_files(logs: Path, root: Path, number: signal.Signals) -> None
 def test_following_a_server_that_is_not_there(logs: Path, root: Path) -> None:
     """Following, a server that does not answer is said and tried again; files go on."""
     command = [*COLLECT, str(logs), "--store", str(root), "--follow", "--every", "0.2s"]
-    with subprocess.Popen(
-        [*command, "--prometheus", NOBODY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with started([*command, "--prometheus", NOBODY]) as process:
         until(has_steps(root, [1, 2, 3, 4, 5]))
         assert process.stderr is not None
         line = process.stderr.readline()
