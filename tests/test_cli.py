@@ -335,12 +335,12 @@ def test_traces(real_runs: Path) -> None:
 
 
 def test_minibatch_times(real_runs: Path) -> None:
-    """The public mini-batch tables: one worker in its window, and a constant spread is none."""
+    """The public mini-batch tables: two workers in their windows, and a constant spread is none."""
     tables = real_runs.parent / "minibatch-times"
     found = answer(tables / "job_1_norm.csv")["verdicts"]
     quiet = answer(tables / "job_2_norm.csv")["verdicts"]
 
     assert [
         (one["subject"]["worker"], one["onset_step"], one["cleared_step"]) for one in found
-    ] == [(6, 1811, 1951)]
+    ] == [(4, 81, 321), (6, 1811, 1951)]
     assert quiet == []

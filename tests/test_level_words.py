@@ -28,6 +28,7 @@ def paces(seconds: Floats) -> pl.DataFrame:
             "step_seconds": seconds,
             "paused": [False] * count,
             "ranks": [8] * count,
+            "data_seconds": None,
         },
         schema=JOB_PACES,
     )
