@@ -91,14 +91,14 @@ def _under_load(values: pl.LazyFrame, rows: pl.LazyFrame, params: ValueParams) -
     busy = (
         told.group_by(_AT)
         .agg((pl.col("value").max() >= params.min_busy_ratio).alias("at_work"))
-        .collect()
+        .collect(engine="streaming")
     )
     group = ["device_kind", "run", "model"]
     ends = values.group_by(group).agg(
         pl.col("value").min().alias("least"), pl.col("value").max().alias("most")
     )
     limit = params.min_clock_ratio * pl.col("most")
-    limits = ends.with_columns(limit=limit).collect()
+    limits = ends.with_columns(limit=limit).collect(engine="streaming")
     is_fast = limits.select((pl.col("least") >= pl.col("limit")).all()).item()
     if busy.is_empty() and is_fast:
         return values

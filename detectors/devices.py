@@ -84,7 +84,7 @@ def find_slow_devices(samples: pl.LazyFrame, params: DeviceParams) -> pl.DataFra
 
 def speed_signals(rows: pl.LazyFrame) -> list[str]:
     """Return the speed signals that are there, in the order of `SPEED_SIGNALS`."""
-    there = rows.select(pl.col("signal").unique()).collect()["signal"]
+    there = rows.select("signal").unique().collect(engine="streaming")["signal"]
     return [name for name in SPEED_SIGNALS if name in set(there)]
 
 

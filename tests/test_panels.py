@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,3 +63,22 @@ def test_order_and_duplicates(rows: list[dict[str, object]], copies: int) -> Non
 def test_group_sizes() -> None:
     """Members are counted by group."""
     assert group_sizes(np.array([0, 0, 1])).tolist() == [2, 1]
+
+
+def test_names_beyond_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the names of entities do not fit into one number the panel is the same."""
+    frame = pl.LazyFrame(
+        {
+            "group": ["b", "a", None, "a"],
+            "entity": ["y", "x", "x", "x"],
+            "tick": [2, 1, 1, 3],
+            "value": [4.0, 1.0, 3.0, 2.0],
+        }
+    )
+    names = {"group": ["group"], "entity": ["entity"], "tick": "tick", "value": "value"}
+    usual = build_panel(frame, **names)
+    monkeypatch.setattr("detectors.panels.MAX_KEY", 1)
+    ranked = build_panel(frame, **names)
+
+    assert ranked.entities.equals(usual.entities)
+    assert np.array_equal(ranked.values, usual.values, equal_nan=True)
