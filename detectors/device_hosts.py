@@ -16,7 +16,7 @@ import polars as pl
 from collectors.frames import SAMPLES, require
 from detectors.device_values import SPEED_SIGNALS, SpeedSignal
 from detectors.devices import DeviceParams, folded, speed_panel, speed_signals
-from detectors.panels import Panel, group_sizes
+from detectors.panels import Panel, group_numbers, group_sizes
 from detectors.peers import known_median
 from detectors.suspects import Suspect
 from detectors.timelines import clock_timeline
@@ -90,11 +90,10 @@ def _host_panel(panel: Panel) -> Panel:
     firsts = panel.entities[[int(row[0]) for row in rows]]
     order = firsts.with_row_index("at").sort(*_SISTERS, "host", nulls_last=True)["at"].to_list()
     entities = firsts[order]
-    groups = entities.select(pl.struct(_SISTERS).rle_id()).to_series().to_numpy()
     middles = [known_median(panel.values[rows[at]], 0) for at in order]
     return Panel(
         entities=entities,
-        groups=groups.astype(np.int64),
+        groups=group_numbers(entities, _SISTERS),
         ticks=panel.ticks,
         values=np.stack(middles) if middles else np.zeros((0, panel.ticks.size)),
     )

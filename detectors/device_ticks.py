@@ -5,6 +5,7 @@ they fit into what is carried; what is older was settled when it left. A frozen 
 its whole series, and so by `detectors.telemetry` alone.
 """
 
+from collections import deque
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +17,7 @@ from detectors.device_values import SPEED_SIGNALS, cleaned_values, tick_values
 from detectors.devices import ENTITY, GROUP, DeviceParams, device_verdicts, fleet_params
 from detectors.episodes import moved
 from detectors.fleets import Fleet
-from detectors.panels import Floats, Ints, Panel
+from detectors.panels import Floats, Panel, group_numbers
 from detectors.suspects import Suspect
 from detectors.verdicts import verdict_frame
 
@@ -47,7 +48,7 @@ class DeviceTicks:
         self.devices = pl.DataFrame()
         self._name, self._seconds, self._params = signal, seconds, params
         self._fleet: Fleet | None = None
-        self._ticks: list[int] = []
+        self._ticks = deque[int](maxlen=params.fleet.history_ticks)
 
     def push(self, samples: pl.DataFrame) -> None:
         """Move on by the ticks of some samples.
@@ -87,8 +88,8 @@ class DeviceTicks:
         start = self._fleet.tick - values.shape[1]
         panel = Panel(
             entities=self.devices,
-            groups=_groups(self.devices),
-            ticks=np.array(self._ticks[start:], dtype=np.int64),
+            groups=group_numbers(self.devices, GROUP),
+            ticks=np.array(self._ticks, dtype=np.int64),
             values=values,
         )
         found = self._fleet.suspects()
@@ -114,7 +115,7 @@ class DeviceTicks:
         if self._fleet is None:
             signal = SPEED_SIGNALS[self._name]
             params = fleet_params(first, signal, self._seconds, self._params)
-            self._fleet = Fleet(_groups(self.devices), params)
+            self._fleet = Fleet(group_numbers(self.devices, GROUP), params)
         return self._fleet
 
     def _join(self, devices: pl.DataFrame) -> None:
@@ -129,14 +130,7 @@ class DeviceTicks:
         ordered = marked.sort(_NAMES, nulls_last=True).with_row_index("row")
         self.devices = ordered.select(_NAMES)
         places = ordered.drop_nulls("old").sort("old")["row"].to_numpy().astype(np.int64)
-        self._fleet.widened(_groups(self.devices), places)
-
-
-def _groups(devices: pl.DataFrame) -> Ints:
-    """Return the group number of each device, rising, from 0."""
-    numbers = devices.select(pl.struct(list(GROUP)).rle_id()).to_series().to_numpy()
-    groups: Ints = numbers.astype(np.int64)
-    return groups
+        self._fleet.widened(group_numbers(self.devices, GROUP), places)
 
 
 def _placed(suspect: Suspect, start: int) -> Suspect:

@@ -13,6 +13,7 @@ from detectors.class_rates import ClassParams, class_ratios, name_classes
 from detectors.lemon_params import ScoreParams
 from detectors.rate_tests import (
     Counts,
+    Values,
     bad_chances,
     believed,
     discovery_rates,
@@ -90,11 +91,16 @@ def _counts(units: pl.DataFrame) -> Counts:
 
 def _rated_hosts(pool: pl.DataFrame, params: ScoreParams) -> pl.DataFrame:
     counts = _counts(pool)
-    failures, days = believed(counts, params.top_share)
+    chances = _lucky(counts, params)
+    return _with_rates(pool.with_columns(chance=pl.Series(chances)), counts, params)
+
+
+def _lucky(pool: Counts, params: ScoreParams) -> Values:
+    """Return the chance of as many failures as each of a pool has, if it were like the others."""
+    failures, days = believed(pool, params.top_share)
     rest_failures = params.prior.failures + failures.sum() - failures
     rest_days = params.prior.days + days.sum() - days
-    chances = tail_chances(counts, rest_failures, rest_days)
-    return _with_rates(pool.with_columns(chance=pl.Series(chances)), counts, params)
+    return tail_chances(pool, rest_failures, rest_days)
 
 
 def _rated_parts(parts: pl.DataFrame, pool: pl.DataFrame, params: ScoreParams) -> pl.DataFrame:
@@ -145,11 +151,7 @@ def family_chances(counts: pl.DataFrame, params: ScoreParams) -> pl.DataFrame:
     """
     parts = [counts.with_columns(chance=pl.lit(1.0)).clear()]
     for group in counts.partition_by("pool", "family", maintain_order=True):
-        own = _counts(group)
-        failures, days = believed(own, params.top_share)
-        rest_failures = params.prior.failures + failures.sum() - failures
-        rest_days = params.prior.days + days.sum() - days
-        chances = tail_chances(own, rest_failures, rest_days)
+        chances = _lucky(_counts(group), params)
         parts.append(group.with_columns(chance=pl.Series(chances)))
     rank = pl.int_range(1, pl.len() + 1).over("host")
     return (

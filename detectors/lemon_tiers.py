@@ -5,12 +5,10 @@ threshold, or a bad day of one rack, never empties a pool.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import polars as pl
 
-RACK: Final = r"(?:^|[-_.])(r(?:ack)?-?\d+)(?:[-_.])"
-"""A rack in a host name, as `detectors.promotion` has it."""
+from detectors.promotion import RACK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ _ALIKE: Final = ("run", "operation", "size", "crossing")
 
 _CELL: Final = ("rank", "peer_rank")
 
-
 SLOW_QUANTILE: Final = 0.75
 """A pair counts by its upper quartile, so that it need not be slow for half of the time."""
 
@@ -126,9 +125,9 @@ def _judge(part: pl.DataFrame, params: PairParams) -> Iterator[Verdict]:
 
 
 def _guilty(marked: pl.DataFrame, slow: pl.DataFrame, end: str, params: PairParams) -> list[int]:
-    """Return the ranks most of whose pairs in a direction are slow, the worst first.
+    """Return the ranks most of whose pairs in a direction are slow.
 
-    A rank with a slow direction makes one pair of each other rank slow, and is left out of theirs.
+    A rank with a slow direction makes one pair of each other rank slow, too few to make it guilty.
     """
     counts = Counter(slow[end].to_list())
     pairs = Counter(marked[end].to_list())

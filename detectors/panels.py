@@ -73,10 +73,9 @@ def build_panel(
     numbers *= ticks.size
     numbers += np.searchsorted(ticks, stamps)
     del stamps
-    groups = entities.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
     return Panel(
         entities=entities,
-        groups=groups.astype(np.int64),
+        groups=group_numbers(entities, group),
         ticks=ticks,
         values=_filled((entities.height, ticks.size), numbers, values),
     )
@@ -139,6 +138,18 @@ def _filled(shape: tuple[int, int], cells: Ints, values: pl.Series) -> Floats:
         cells, values = pairs["cell"].to_numpy(), pairs["value"]
     filled[cells] = values.to_numpy()
     return filled.reshape(shape)
+
+
+def group_numbers(entities: pl.DataFrame, group: Sequence[str]) -> Ints:
+    """Return the group number of each entity, rising, from 0.
+
+    Args:
+        entities: Sorted by group.
+        group: Columns that name it.
+    """
+    numbers = entities.select(pl.struct(list(group)).rle_id()).to_series().to_numpy()
+    groups: Ints = numbers.astype(np.int64)
+    return groups
 
 
 def group_sizes(groups: Ints) -> Ints:

@@ -20,7 +20,7 @@ DRIFT: Final = "config_drift"
 
 PROMOTED_KINDS: Final = frozenset({"slow", "flapping", "degrading", DRIFT})
 
-_RACK: Final = re.compile(r"(?:^|[-_.])(r(?:ack)?-?\d+)(?=[-_.])")
+RACK: Final = r"(?:^|[-_.])(r(?:ack)?-?\d+)[-_.]"
 """A rack in a host name: `gpu-r3-n07`, `rack12-node4`. Hosts named otherwise have no known rack."""
 
 _START: Final = datetime.min.replace(tzinfo=UTC)
@@ -44,7 +44,7 @@ class PromotionParams:
 
 def rack_of(host: str) -> str | None:
     """Return the rack that a host's name tells; null if it tells none."""
-    found = _RACK.search(host)
+    found = re.search(RACK, host)
     return found.group(1) if found else None
 
 

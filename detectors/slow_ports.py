@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from detectors.accusations import FLAP_RUNS, slow_kind
 from detectors.episodes import EpisodeParams
 from detectors.fabric import Fabric
 from detectors.panels import Floats, Panel, build_panel
@@ -28,8 +29,6 @@ COUNTED: Final = (
 MEASURED: Final = ("receive_bytes_per_second", "transmit_bytes_per_second")
 
 MIN_PEERS: Final = 4
-
-FLAP_RUNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,15 +137,14 @@ def _verdict(panel: Panel, suspect: Suspect, width: int) -> Verdict:
     episode, ratio = suspect.episode, exp(suspect.episode.effect)
     mates = panel.groups == panel.groups[suspect.entity]
     usual = float(np.exp(-np.nanmedian(panel.values[mates, episode.start : episode.stop])))
-    flaps = episode.runs >= FLAP_RUNS
-    runs = f" in {episode.runs} separate episodes" if flaps else ""
+    runs = f" in {episode.runs} separate episodes" if episode.runs >= FLAP_RUNS else ""
     what = (
         f"{names['signal']} {usual / ratio / 1e9:.3g} GB/s where {suspect.members - 1} ports of "
         f"the same rail carry {usual / 1e9:.3g} GB/s{runs}"
     )
     span = clock_timeline(panel.ticks, width).span(episode)
     return Verdict(
-        kind="flapping" if flaps else "degrading" if episode.is_ramp else "slow",
+        kind=slow_kind(suspect),
         level="link",
         subject=Subject(host=names["host"], device=names["port"], port=names["port"]),
         slowdown=ratio,

@@ -168,7 +168,7 @@ def _culprits(job: WhatIf, culprit: Culprit, params: TraceParams) -> Sequence[Ve
         if job.link is not None and _is_most(job.link_share, params):
             return [link_of(job, job.link)]
         return [job_of(job, "communication")]
-    return [job_of(job, "sequence_length")] if culprit == "sequences" else []
+    return [job_of(job, "sequence_lengths")] if culprit == "sequences" else []
 
 
 def _workers(job: WhatIf, params: TraceParams) -> list[Verdict]:

@@ -16,7 +16,7 @@ MAX_MAPPED: Final = 32
 """Workers above which the map of S_w is left out."""
 
 _JOBS: Final[dict[str | None, tuple[Kind, str, str | None]]] = {
-    "sequence_length": (
+    "sequence_lengths": (
         "imbalance",
         "no device to drain: spread long sequences evenly over replicas and micro-batches",
         None,
@@ -155,7 +155,7 @@ def job_of(job: WhatIf, cause: str | None) -> Verdict:
 
     Args:
         job: Its figures.
-        cause: `sequence_length`, `communication`, or null where nothing explains it.
+        cause: `sequence_lengths`, `communication`, or null where nothing explains it.
     """
     kind, action, needed = _JOBS[cause]
     return Verdict(

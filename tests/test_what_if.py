@@ -264,7 +264,9 @@ CASES = [
         id="a worker that is slow in the stage that all wait for",
     ),
     pytest.param(
-        Job(work=uneven_lengths), [("imbalance", "sequence_length", None, None, None)], id="lengths"
+        Job(work=uneven_lengths),
+        [("imbalance", "sequence_lengths", None, None, None)],
+        id="lengths",
     ),
     pytest.param(
         Job(transfer=lambda *at: 0.15 if at == (1, 2) else 0.001),
