@@ -75,19 +75,20 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
     ratio = exp(suspect.episode.effect)
     span = case.timeline.span(suspect.episode)
     phases = _phases(case, suspect)
+    cause = _cause(phases)
     seen = Evidence(source="steps", time=span["onset"], what=_what(case, suspect, entity, ratio))
     verdict = Verdict(
         kind=slow_kind(suspect),
         level="rank",
         subject=_subject(entity),
         slowdown=_slowdown(entity["measure"], ratio, phases),
-        cause=_cause(phases),
+        cause=cause,
         confidence=_confidence(suspect, ratio),
         peers=_peer_words(entity),
         peer_count=suspect.members - 1,
         q_value=suspect.q_value,
         evidence=(seen, *_pass_evidence(phases), *_wait_evidence(phases)),
-        action=_HOST_ACTION if _cause(phases) == HOST_CPU else _ACTION,
+        action=_HOST_ACTION if cause == HOST_CPU else _ACTION,
         **span,
     )
     if suspect.undecided:
@@ -230,7 +231,6 @@ def _slowdown(measure: str, ratio: float, phases: Phases) -> float | None:
 
 def _phases(case: Case, suspect: Suspect) -> Phases:
     """Return the median seconds of each phase in the stretch: of the rank, and of its group."""
-    names = _PHASES
     ticks, episode = case.panel.ticks, suspect.episode
     last = ticks[min(episode.stop, ticks.size) - 1]
     rank = case.panel.entities["rank"][suspect.entity]
@@ -241,9 +241,9 @@ def _phases(case: Case, suspect: Suspect) -> Phases:
         pl.col("step").is_between(int(ticks[episode.start]), int(last)),
         pl.col("rank").is_in(mates.implode()),
     )
-    own = rows.filter(pl.col("rank") == rank).select(pl.col(names).median()).row(0)
-    peers = rows.filter(pl.col("rank") != rank).select(pl.col(names).median()).row(0)
-    return {name: (own[at], peers[at]) for at, name in enumerate(names)}
+    own = rows.filter(pl.col("rank") == rank).select(pl.col(_PHASES).median()).row(0)
+    peers = rows.filter(pl.col("rank") != rank).select(pl.col(_PHASES).median()).row(0)
+    return {name: (own[at], peers[at]) for at, name in enumerate(_PHASES)}
 
 
 def _cause(phases: Phases) -> str | None:

@@ -34,6 +34,11 @@ def labels(values: dict[str, pl.Expr]) -> list[Any]:
             [[("c", "f(x) -> 0,5;"), ("a", "1")], *[[("c", "f(x) -> 0,5;")]] * 2],
             id="a value may be the same for all",
         ),
+        pytest.param(
+            {"c": pl.lit("x\ufdd0c\ufdd1y"), "a": pl.col("a")},
+            [[("c", "x\ufffdc\ufffdy"), ("a", "1")], *[[("c", "x\ufffdc\ufffdy")]] * 2],
+            id="a value that holds our own marks makes no pair of its own",
+        ),
     ],
 )
 def test_labels(values: dict[str, pl.Expr], expected: list[Any]) -> None:

@@ -13,6 +13,11 @@ _BETWEEN: Final = "\ufdd0"
 _NAMED: Final = "\ufdd1"
 """Stands between an attribute's name and its value, and in no text either."""
 
+_KEPT: Final = f"[{_BETWEEN}{_NAMED}]"
+
+_REPLACED: Final = "\ufffd"
+"""What stands for a character that no text has: a log of odd bytes may hold it all the same."""
+
 
 def event_labels(values: Mapping[str, pl.Expr]) -> pl.Expr:
     """Return `attributes` of `EVENTS`.
@@ -25,7 +30,10 @@ def event_labels(values: Mapping[str, pl.Expr]) -> pl.Expr:
     Returns:
         The pairs in the order given; null where none is left.
     """
-    texts = [pl.lit(f"{name}{_NAMED}") + value.cast(pl.String) for name, value in values.items()]
+    texts = [
+        pl.lit(f"{name}{_NAMED}") + value.cast(pl.String).str.replace_all(_KEPT, _REPLACED)
+        for name, value in values.items()
+    ]
     joined = pl.concat_str(texts, separator=_BETWEEN, ignore_nulls=True)
     pair = pl.element().str.splitn(_NAMED, 2).struct.rename_fields(["key", "value"])
     said = pl.when(joined != "").then(joined).str.split(_BETWEEN)
