@@ -8,9 +8,13 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
+from slo.calendars import Calendar
+from slo.exclusions import Exclusion
+from slo.guards import NO_GUARD, Guard
 from slo.selectors import Selector
+from slo.slices import Slices
 from slo.windows import BurnWindow, burn_threshold, duration, error_budget
 
 RESERVED_LABELS: Final = frozenset(
@@ -32,6 +36,30 @@ class Method(StrEnum):
     """Mean of the slices' bad ratios: each slice weighs the same, whatever its traffic."""
 
 
+class Counting(StrEnum):
+    """How an indicator's series become events."""
+
+    COUNTER = "counter"
+    """Counters that only grow: events are their increase over a window."""
+    SAMPLES = "samples"
+    """A gauge whose samples are the events: good where it meets the sample bound."""
+    WINDOWED = "windowed"
+    """Gauges that are totals over the window already: taken as they are, never rated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleBound:
+    """When a sample of a gauge is good.
+
+    Attributes:
+        sign: How the sample is compared with the bound.
+        value: The bound, in the gauge's own unit.
+    """
+
+    sign: Literal["<", "<=", ">", ">="]
+    value: float
+
+
 class TargetError(ValueError):
     """A target leaves no budget, or is no share at all."""
 
@@ -50,13 +78,20 @@ class Objective:
         description: What it means, in a sentence or two.
         service: Whom it is about.
         target_percent: Share of good events in percent, exactly as written.
-        period_seconds: Length of the rolling period that the budget is for.
+        period_seconds: Length of the period that the budget is for; a nominal one for a calendar.
         total: All events.
         bad: Bad events; null when `good` is given.
         good: Good events; null when `bad` is given.
         group_labels: Labels that each have a budget of their own; empty is one budget for all.
         windows: When it alerts.
         method: How the bad share is counted.
+        counting: How series become events.
+        sample_bound: When a sample is good; null unless samples are the events, and then null means
+            a gauge of 1 (good) and 0 (bad).
+        calendar: Which calendar period the budget is for; null is a rolling one.
+        slices: How the period is cut; null unless the method is one of slices.
+        guard: What holds a page back at low traffic.
+        exclusions: Declared maintenance, which the budget does not pay for.
         slow_step_ratio: For training steps, how much slower than the healthy baseline counts as
             slow; null for any other service.
         runbook_url: Where the next steps are written; null when nowhere.
@@ -75,6 +110,12 @@ class Objective:
     group_labels: tuple[str, ...]
     windows: tuple[BurnWindow, ...]
     method: Method = Method.OCCURRENCES
+    counting: Counting = Counting.COUNTER
+    sample_bound: SampleBound | None = None
+    calendar: Calendar | None = None
+    slices: Slices | None = None
+    guard: Guard = NO_GUARD
+    exclusions: tuple[Exclusion, ...] = ()
     slow_step_ratio: float | None = None
     runbook_url: str | None = None
     dashboard_url: str | None = None
@@ -89,6 +130,16 @@ class Objective:
             )
         if (self.bad is None) == (self.good is None):
             raise ValueError(f"objective {self.name!r}: wanted either bad or good events, not both")
+        if (self.slices is None) != (self.method is Method.OCCURRENCES):
+            raise ValueError(
+                f"objective {self.name!r}: wanted slices with the methods Timeslices and "
+                f"RatioTimeslices, and none with Occurrences; found {self.slices} "
+                f"with {self.method}"
+            )
+        self._refuse_groups()
+
+    def _refuse_groups(self) -> None:
+        """Refuse group labels that rules or frames could not carry."""
         for label in self.group_labels:
             if label in RESERVED_LABELS or not _LABEL.fullmatch(label):
                 raise GroupLabelError(
@@ -114,4 +165,8 @@ class Objective:
     @property
     def promise(self) -> str:
         """The promise in words, as in `99 % over 30d`."""
+        if self.calendar is not None:
+            return (
+                f"{self.target_percent} % in a calendar {self.calendar.unit} ({self.calendar.zone})"
+            )
         return f"{self.target_percent} % over {duration(self.period_seconds)}"
