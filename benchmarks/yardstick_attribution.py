@@ -103,12 +103,26 @@ def _figures_of(folder: Path, name: str) -> list[Figure]:
             bar="1.00",
             holds=_worst(answer, changed) <= 1.0,
         ),
+        *_worst_shares(name, answer, changed),
         *_times(trace, name),
     ]
 
 
 def _worst(answer: Answer, changed: list[Answer]) -> float:
     return max(abs(one.figures[0] / answer.figures[0] - 1) for one in changed) * 100
+
+
+def _worst_shares(name: str, answer: Answer, changed: list[Answer]) -> Iterator[Figure]:
+    """Yield the largest errors of M_W and M_S in a changed trace."""
+    for at, what in enumerate(("M_W", "M_S"), start=1):
+        worst = max(abs(one.figures[at] - answer.figures[at]) for one in changed)
+        yield Figure(
+            yardstick=YARDSTICK,
+            what=f"{name}: largest error of {what} in those",
+            value=f"{worst:.4f}",
+            bar=f"{MAX_SHARE_ERROR}",
+            holds=worst <= MAX_SHARE_ERROR,
+        )
 
 
 def jaccard(found: frozenset[tuple[int, int]], truth: frozenset[tuple[int, int]]) -> float:
