@@ -42,7 +42,7 @@ COMMANDS: Final = (
     ),
     LazyCommand(
         name="slo",
-        module="paceline.commands.slo",
+        module="paceline.commands.slo.app",
         attribute="app",
         summary="Objectives: make Prometheus rules from them.",
     ),

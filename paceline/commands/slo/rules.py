@@ -1,4 +1,4 @@
-"""`paceline slo`: objectives in; Prometheus rules and their promtool tests out."""
+"""`paceline slo rules`: objectives in; Prometheus rules and their promtool tests out."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,18 +11,8 @@ from slo.openslo import load_library, load_objectives
 from slo.rule_tests import burn_rule_tests
 from slo.rules import burn_rules
 
-app = typer.Typer(
-    help="Objectives: make Prometheus rules from them.", no_args_is_help=True, add_completion=False
-)
 
-
-@app.callback()
-def _group() -> None:
-    """Objectives: make Prometheus rules from them."""
-
-
-@app.command()
-def rules(
+def rules_command(
     objective: Annotated[
         Path | None,
         typer.Argument(

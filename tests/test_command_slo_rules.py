@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from paceline.commands.slo import app
+from paceline.commands.slo.app import app
 from paceline.main import app as paceline
 from slo import rules as rules_module
 from slo.openslo import load_library

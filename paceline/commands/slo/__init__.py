@@ -1,0 +1,1 @@
+"""The commands of `paceline slo`, one a module."""

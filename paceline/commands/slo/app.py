@@ -1,0 +1,29 @@
+"""`paceline slo`: everything that is asked about objectives."""
+
+from typing import Final
+
+import typer
+
+from paceline.lazy_commands import LazyCommand, lazy_group
+
+COMMANDS: Final = (
+    LazyCommand(
+        name="rules",
+        module="paceline.commands.slo.rules",
+        attribute="rules_command",
+        summary="Make Prometheus rules, and promtool tests for them, from OpenSLO objectives.",
+    ),
+)
+"""Every command: adding one is one entry here; `summary` is the first line of its docstring."""
+
+app = typer.Typer(
+    cls=lazy_group(COMMANDS),
+    help="Objectives: make Prometheus rules from them.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Objectives: make Prometheus rules from them."""
