@@ -16,7 +16,7 @@ help: ## Show what can be made.
 
 setup: .venv/.ready ## Make .venv from pinned versions.
 
-services: ## Install Prometheus and Chromium for the tests, where apt may.
+services: ## Install Prometheus, Alertmanager and Chromium for the tests, where apt may.
 	@bash .ci/services
 
 demo: setup ## Run the main job on the simulated cluster: page, timeline, report.

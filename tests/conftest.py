@@ -91,6 +91,31 @@ def prometheus(
 
 
 @pytest.fixture(scope="session")
+def alertmanager(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], AbstractContextManager[str]]:
+    """A factory of Alertmanagers with a configuration each; a `with` block yields its address."""
+    binary = installed("prometheus-alertmanager")
+
+    @contextmanager
+    def serve(config: str) -> Iterator[str]:
+        folder = tmp_path_factory.mktemp("alertmanager")
+        (folder / "alertmanager.yml").write_text(config, encoding="utf-8")
+        url = f"http://{LOOPBACK}:{free_port()}"
+        command = [
+            binary,
+            f"--config.file={folder / 'alertmanager.yml'}",
+            f"--storage.path={folder / 'data'}",
+            f"--web.listen-address={url.removeprefix('http://')}",
+            "--cluster.listen-address=",
+        ]
+        with started(command, url, folder / "alertmanager.log"):
+            yield url
+
+    return serve
+
+
+@pytest.fixture(scope="session")
 def openmetrics() -> Callable[[pl.DataFrame], str]:
     """A writer: series (`metric`, labels, `time`, `value`) as text that can be backfilled.
 
@@ -196,7 +221,13 @@ def running(program: list[str], folder: Path, url: str) -> Iterator[None]:
         "--storage.tsdb.retention.time=10y",
         f"--web.listen-address={url.removeprefix('http://')}",
     ]
-    log = folder / "prometheus.log"
+    with started(command, url, folder / "prometheus.log"):
+        yield
+
+
+@contextmanager
+def started(command: list[str], url: str, log: Path) -> Iterator[None]:
+    """Run a server until the block ends."""
     with (
         log.open("wb") as output,
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
@@ -219,4 +250,4 @@ def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> N
             if requests.get(f"{url}/-/ready", timeout=5).ok:
                 return
         time.sleep(0.1)
-    pytest.fail(f"prometheus did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")
+    pytest.fail(f"{log.stem} did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")
