@@ -19,7 +19,7 @@ from paceline.spans import TIMED, end_of_data
 from slo.growth import BurnParams
 from slo.losses import run_sizes
 from slo.objectives import Objective
-from slo.openslo import load_library
+from slo.specs import load_ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def analyze(
     """
     found = find_all(reading, params.detectors, say)
     verdicts = add_holds(found, reading.jobs, reading.events, reading.steps, params.holds)
-    objectives = load_library() if params.objectives is None else params.objectives
+    objectives = [load_ready()] if params.objectives is None else params.objectives
     replay = replay_burns(
         reading.steps, objectives, scrape_seconds=params.scrape_seconds, params=params.burns
     )

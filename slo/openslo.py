@@ -9,8 +9,6 @@ that begin with `paceline/`.
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
 from slo.documents import (
@@ -28,7 +26,6 @@ from slo.lints import LintParams
 from slo.objectives import Method, Objective
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow, windows_by_period, windows_by_share
 
-LIBRARY_OBJECTIVE: Final = "training-steps"
 _PREFIX: Final = "paceline/"
 _ANNOTATIONS: Final = (
     "paceline/dashboard-url",
@@ -48,30 +45,7 @@ class PeriodError(ValueError):
     """A time window is not a rolling one of a fixed length."""
 
 
-def load_objectives(path: Path) -> list[Objective]:
-    """Return the objectives of a file, in their order.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        DocumentError: The file is not UTF-8 text.
-        ValueError: As `parse_objectives`.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"wanted an OpenSLO document, found no file {path}; {WAY_OUT}")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{path.name}: wanted UTF-8 text, found {error}; {WAY_OUT}") from error
-    return parse_objectives(text, source=path.name)
-
-
-def load_library() -> list[Objective]:
-    """Return the objectives that are shipped with the package."""
-    text = files("slo").joinpath("library", f"{LIBRARY_OBJECTIVE}.yml").read_text(encoding="utf-8")
-    return parse_objectives(text, source=f"{LIBRARY_OBJECTIVE}.yml")
-
-
-def parse_objectives(text: str, *, source: str) -> list[Objective]:
+def openslo_objectives(text: str, *, source: str) -> list[Objective]:
     """Return the objectives of a text with one or more OpenSLO documents, in their order.
 
     Args:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from paceline.commands.slo.app import app
 from paceline.main import app as paceline
 from slo import rules as rules_module
-from slo.openslo import load_library
+from slo.specs import load_ready
 from slo.rules import burn_rules
 
 GENERATED = Path(rules_module.__file__).parent / "generated"
@@ -25,7 +25,7 @@ def test_printed() -> None:
     """Without --out the rules of the library go to the output, and lints beside it."""
     outcome = run()
 
-    assert (outcome.exit_code, outcome.stdout) == (0, burn_rules(load_library()[0]))
+    assert (outcome.exit_code, outcome.stdout) == (0, burn_rules(load_ready()))
     assert "note: training-steps: page 1h/5m: a single bad event fires it" in outcome.stderr
 
 

@@ -16,7 +16,7 @@ from slo.counters import counter_series, step_counters
 from slo.expressions import alert_condition, bad_events, total_events
 from slo.growth import BurnParams, Mode, event_growth
 from slo.objectives import Objective
-from slo.openslo import load_library
+from slo.specs import load_ready
 from slo.selectors import Selector, parse_selector
 from slo.training import STEP_COLUMNS, JudgeParams, judge_steps
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow
@@ -25,7 +25,7 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 HOURS = 9
 GRID = pl.Series([START + timedelta(minutes=3 * n) for n in range(20 * HOURS)], dtype=TIME)
 PARITY = BurnParams(mode=Mode.PARITY)
-(LIBRARY,) = load_library()
+LIBRARY = load_ready()
 GOOD = replace(
     LIBRARY,
     bad=None,

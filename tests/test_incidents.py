@@ -22,7 +22,7 @@ from detectors.verdicts import Evidence, Kind, Level, Subject, Verdict
 from slo.alert_states import BURN_ALERTS
 from slo.burns import BURNS
 from slo.losses import RUN_SIZES
-from slo.openslo import load_library
+from slo.specs import load_ready
 from slo.training import STEP_EVENTS
 
 UNTIMED = settings(deadline=None)  # a busy machine is no failure
@@ -540,7 +540,7 @@ def test_json() -> None:
     assert told["burns"][0]["fired_at"] == "2026-01-05T00:38:00Z"
 
 
-OBJECTIVE = load_library()[0]
+OBJECTIVE = load_ready()
 LABELS = {"cluster": "orion", "run": RUN, "severity": "page"}
 PAIR = {"long_seconds": 3600, "short_seconds": 300}
 

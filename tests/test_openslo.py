@@ -12,11 +12,9 @@ from slo.objectives import GroupLabelError, Method, TargetError
 from slo.openslo import (
     AnnotationError,
     PeriodError,
-    load_library,
-    load_objectives,
-    parse_objectives,
 )
 from slo.selectors import SelectorError
+from slo.specs import load_library, load_objectives, parse_objectives
 from slo.windows import RECOMMENDED_WINDOWS, PeriodTooShortError
 
 Change = Callable[[dict[str, dict[str, object]]], object]

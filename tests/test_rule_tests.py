@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from slo.objectives import Objective
-from slo.openslo import load_library
+from slo.specs import load_ready
 from slo.rule_tests import NoExampleError, burn_rule_tests
 from slo.selectors import parse_selector
 
-(LIBRARY,) = load_library()
+LIBRARY = load_ready()
 
 
 def expected(objective: Objective) -> dict[str, list[tuple[str, str]]]:

@@ -14,15 +14,15 @@ import yaml
 
 from slo import rules as rules_module
 from slo.objectives import Objective
-from slo.openslo import load_library
 from slo.rule_tests import burn_rule_tests
 from slo.rules import burn_rules, dump_yaml
 from slo.selectors import parse_selector
+from slo.specs import load_ready
 from slo.windows import RECOMMENDED_WINDOWS, windows_by_period, windows_by_share
 
 GENERATED = Path(rules_module.__file__).parent / "generated"
 DAY = 86400
-(LIBRARY,) = load_library()
+LIBRARY = load_ready()
 PAGES, TICKETS = RECOMMENDED_WINDOWS[:2], RECOMMENDED_WINDOWS[2:]
 GOOD = replace(
     LIBRARY,

@@ -22,7 +22,7 @@ from slo.burns import burn_rates
 from slo.expressions import alert_condition, bad_events, total_events
 from slo.growth import BurnParams, Mode, event_growth
 from slo.metrics import SLOW_STEPS_TOTAL, STEPS_TOTAL
-from slo.openslo import load_library
+from slo.specs import load_ready
 from slo.rules import burn_rules
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow
 
@@ -34,7 +34,7 @@ GRID = pl.Series(
     dtype=TIME,
 )
 PARITY = BurnParams(mode=Mode.PARITY)
-(LIBRARY,) = load_library()
+LIBRARY = load_ready()
 
 Answers = dict[tuple[str, float], float]
 """Values by run and time."""

@@ -21,7 +21,7 @@ import paceline.main
 from dashboards.boards import build_boards
 from dashboards.files import JSON_FOLDER, check_files
 from paceline.reports import documents
-from slo.openslo import load_library
+from slo.specs import load_library
 modules = (alerts, collectors, dashboards, detectors, paceline, slo, documents)
 assert all(one.__file__.startswith(sys.argv[1]) for one in modules), modules
 assert [one.name for one in load_library()] == ["training-steps"]

@@ -20,9 +20,9 @@ from paceline.progress import progress_bar
 from paceline.simulation.orion import SCENARIOS, simulate
 from paceline.sources import find_files, read_sources
 from paceline.utilisation import utilisation_alert
-from slo.openslo import load_library
 from slo.rule_tests import burn_rule_tests
 from slo.rules import burn_rules
+from slo.specs import load_ready
 
 NOTE = "Data: SIMULATED. ORION-256 is ILLUSTRATIVE: 32 nodes with 8 GPUs each, never built."
 
@@ -85,13 +85,13 @@ def _write_code(folder: Path, report: Path, machine: Path) -> None:
     rules.mkdir(parents=True, exist_ok=True)
     typer.echo(f"Report      {report}")
     typer.echo(f"Machines    {machine}")
-    for objective in load_library():
-        name = f"{objective.name}.rules.yml"
-        (rules / name).write_text(burn_rules(objective), encoding="utf-8")
-        tests = rules / f"{objective.name}.rules.test.yml"
-        tests.write_text(burn_rule_tests(objective, rules_file=name), encoding="utf-8")
-        typer.echo(f"Rules       {rules / name}")
-        typer.echo(f"Rule tests  {tests}")
+    objective = load_ready()
+    name = f"{objective.name}.rules.yml"
+    (rules / name).write_text(burn_rules(objective), encoding="utf-8")
+    tests = rules / f"{objective.name}.rules.test.yml"
+    tests.write_text(burn_rule_tests(objective, rules_file=name), encoding="utf-8")
+    typer.echo(f"Rules       {rules / name}")
+    typer.echo(f"Rule tests  {tests}")
     for path in build_files(build_boards(), folder / "dashboards"):
         typer.echo(f"Dashboard   {path}")
 

@@ -7,9 +7,9 @@ import typer
 
 from slo.lints import Lint, LintParams, lint_windows
 from slo.objectives import Objective
-from slo.openslo import load_library, load_objectives
 from slo.rule_tests import burn_rule_tests
 from slo.rules import burn_rules
+from slo.specs import load_objectives, load_ready
 
 
 def rules_command(
@@ -43,7 +43,7 @@ def rules_command(
     if check and out is None:
         raise _refused("wanted --out DIR beside --check, found none; name the folder to check")
     try:
-        objectives = load_library() if objective is None else load_objectives(objective)
+        objectives = [load_ready()] if objective is None else load_objectives(objective)
         files = {name: text for each in objectives for name, text in _files(each).items()}
     except (OSError, ValueError) as error:
         # Every refusal of a document is one of these, and its message already says the way out.
