@@ -12,6 +12,7 @@ import polars as pl
 from collectors.frames import TIME, schema_of
 from slo.budgets import budget_left
 from slo.growth import BurnParams, Mode, event_growth
+from slo.guard_conditions import hold_back
 from slo.objectives import Objective
 from slo.promql import above
 from slo.windows import BurnWindow
@@ -87,7 +88,7 @@ def burn_rates(
         for number, window in enumerate(objective.windows)
     ]
     return (
-        pl.concat(pairs)
+        hold_back(pl.concat(pairs), series, objective, times, params)
         .join(budgets, on=keys, how="left", nulls_equal=True)
         .with_columns(state=_state(params))
         .with_columns(
