@@ -18,7 +18,18 @@ from slo.slices import Slices
 from slo.windows import BurnWindow, burn_threshold, duration, error_budget
 
 RESERVED_LABELS: Final = frozenset(
-    {"alertname", "objective", "severity", "long", "short", "metric", "time", "value"}
+    {
+        "alertname",
+        "alertstate",
+        "objective",
+        "severity",
+        "tier",
+        "long",
+        "short",
+        "metric",
+        "time",
+        "value",
+    }
 )
 """Labels that rules and frames set themselves."""
 _LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")

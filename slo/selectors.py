@@ -2,10 +2,12 @@
 
 Source: Prometheus, "Querying basics": a missing label equals an empty one, and regular expressions
 are anchored on both sides. Text is read by promql-parser, so that nothing here guesses a grammar.
+Prometheus 3 writes the histogram bound `1` as `1.0` (migration guide, "le and quantile labels").
 """
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import polars as pl
 import promql_parser
@@ -18,6 +20,9 @@ _SIGNS: dict[str, MatchSign] = {
     "MatchOp.Re": "=~",
     "MatchOp.NotRe": "!~",
 }
+
+_WHOLE_BOUND: Final = re.compile(r"([0-9]+)(\.0)?")
+"""Bounds of buckets that Prometheus 2 and 3 spell differently."""
 
 
 class SelectorError(ValueError):
@@ -84,13 +89,18 @@ def parse_selector(query: str) -> Selector:
         raise SelectorError(f"{wanted}; leave rate() and sum() out, they are added for you")
     if found.offset is not None or found.at is not None or found.matchers.or_matchers:
         raise SelectorError(f"{wanted}; leave offset, @ and or out")
-    matchers = (
-        Matcher(label=m.name, sign=_SIGNS[str(m.op)], value=m.value)
-        for m in found.matchers.matchers
-    )
+    matchers = (_matcher(m.name, _SIGNS[str(m.op)], m.value) for m in found.matchers.matchers)
     return Selector(
         metric=found.name, matchers=tuple(sorted(matchers, key=lambda m: (m.label, m.sign)))
     )
+
+
+def _matcher(label: str, sign: MatchSign, value: str) -> Matcher:
+    """Return a matcher; one of a bucket's whole bound accepts both of its spellings."""
+    whole = _WHOLE_BOUND.fullmatch(value)
+    if label == "le" and sign == "=" and whole:
+        return Matcher(label=label, sign="=~", value=rf"{whole[1]}(\.0)?")
+    return Matcher(label=label, sign=sign, value=value)
 
 
 def select_series(series: pl.DataFrame, selector: Selector) -> pl.DataFrame:
