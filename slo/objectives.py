@@ -15,7 +15,7 @@ from slo.exclusions import Exclusion
 from slo.guards import NO_GUARD, Guard
 from slo.selectors import Selector
 from slo.slices import Slices
-from slo.windows import BurnWindow, burn_threshold, duration, error_budget
+from slo.windows import BurnWindow, Severity, burn_threshold, duration, error_budget
 
 RESERVED_LABELS: Final = frozenset(
     {
@@ -71,12 +71,27 @@ class SampleBound:
     value: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertLabel:
+    """A label that alerts carry so that they reach whom the document names.
+
+    Attributes:
+        name: Name of the label; none that rules set themselves.
+        value: Its value.
+        severity: Which alerts carry it; null is all of the objective's.
+    """
+
+    name: str
+    value: str
+    severity: Severity | None = None
+
+
 class TargetError(ValueError):
     """A target leaves no budget, or is no share at all."""
 
 
 class GroupLabelError(ValueError):
-    """A group label cannot be used as one."""
+    """A group label, or a label of alerts, cannot be used as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +110,9 @@ class Objective:
         good: Good events; null when `bad` is given.
         group_labels: Labels that each have a budget of their own; empty is one budget for all.
         windows: When it alerts.
+        muted: Severities whose pairs are recorded and judged, but never alerted on.
+        labels: What alerts carry beside the labels of their group.
+        max_group_count: Groups beyond which results are refused and not silently many.
         method: How the bad share is counted.
         counting: How series become events.
         sample_bound: When a sample is good; null unless samples are the events, and then null means
@@ -120,6 +138,9 @@ class Objective:
     good: Selector | None = None
     group_labels: tuple[str, ...]
     windows: tuple[BurnWindow, ...]
+    muted: tuple[Severity, ...] = ()
+    labels: tuple[AlertLabel, ...] = ()
+    max_group_count: int = 10_000
     method: Method = Method.OCCURRENCES
     counting: Counting = Counting.COUNTER
     sample_bound: SampleBound | None = None
@@ -157,6 +178,13 @@ class Objective:
                     f"objective {self.name!r}: cannot group by {label!r}; wanted a label name "
                     f"that is none of {sorted(RESERVED_LABELS)}"
                 )
+        for label in self.labels:
+            taken = RESERVED_LABELS | set(self.group_labels)
+            if label.name in taken or not _LABEL.fullmatch(label.name):
+                raise GroupLabelError(
+                    f"objective {self.name!r}: alerts cannot carry the label {label.name!r}; "
+                    f"wanted a label name that is none of {sorted(taken)}"
+                )
 
     @property
     def budget(self) -> Decimal:
@@ -168,6 +196,19 @@ class Objective:
         """Every window of every pair, once, shortest first."""
         lengths = {w.long_seconds for w in self.windows} | {w.short_seconds for w in self.windows}
         return tuple(sorted(lengths))
+
+    @property
+    def alerting_windows(self) -> tuple[BurnWindow, ...]:
+        """The pairs that are alerted on, in their order."""
+        return tuple(window for window in self.windows if window.severity not in self.muted)
+
+    def labels_of(self, severity: Severity | None) -> dict[str, str]:
+        """Return the labels that alerts of a severity carry; null is an alert about the data."""
+        return {
+            label.name: label.value
+            for label in self.labels
+            if label.severity is None or label.severity == severity
+        }
 
     def threshold(self, window: BurnWindow) -> float:
         """Return the error ratio that both windows of a pair must exceed."""
