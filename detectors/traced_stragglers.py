@@ -17,7 +17,7 @@ import polars as pl
 
 from detectors.attribution import SLOW_KINDS
 from detectors.imbalance import ImbalanceParams, find_imbalance
-from detectors.paces import traced_paces
+from detectors.paces import PACES, traced_paces
 from detectors.recovered_paces import recovered_paces
 from detectors.stragglers import StragglerParams, find_stragglers
 from detectors.traced_arrays import traces_of
@@ -83,25 +83,24 @@ def find_traced_stragglers(ops: pl.LazyFrame, params: TraceParams) -> pl.DataFra
     """
     jobs = [job for trace in traces_of(ops) if (job := what_if(trace)) is not None]
     judged = {(job.trace.run, job.trace.attempt) for job in jobs}
-    paces = pl.concat([*map(recovered_paces, jobs), _other_paces(ops, judged)]).lazy()
+    slow = [job for job in jobs if job.slowdown >= params.min_slowdown]
+    paces = pl.concat([*map(recovered_paces, slow), _other_paces(ops, judged)]).lazy()
     compared = [
         *verdicts_of(find_stragglers(paces, params.stragglers)),
         *verdicts_of(find_imbalance(paces, params.imbalance)),
     ]
     rest = [one for one in compared if _attempt(one) not in judged]
-    return verdict_frame([*rest, *(one for job in jobs for one in _judged(job, compared, params))])
+    return verdict_frame([*rest, *(one for job in slow for one in _judged(job, compared, params))])
 
 
 def _other_paces(ops: pl.LazyFrame, judged: set[tuple[str | None, int | None]]) -> pl.DataFrame:
     """Return the paces of the attempts that cannot be simulated."""
     runs = ops.select("run", "attempt").unique().collect()
     others = [row for row in runs.iter_rows() if row not in judged]
+    if not others:
+        return pl.DataFrame(schema=PACES)
     told = pl.DataFrame(others, schema=runs.schema, orient="row").lazy()
-    rest = (
-        ops.join(told, on=["run", "attempt"], how="semi", nulls_equal=True)
-        if others
-        else ops.head(0)
-    )
+    rest = ops.join(told, on=["run", "attempt"], how="semi", nulls_equal=True)
     return traced_paces(rest).collect()
 
 
@@ -110,9 +109,7 @@ def _attempt(verdict: Verdict) -> tuple[str | None, int | None]:
 
 
 def _judged(job: WhatIf, compared: Iterable[Verdict], params: TraceParams) -> list[Verdict]:
-    """Return the verdicts on one attempt."""
-    if job.slowdown < params.min_slowdown:
-        return []
+    """Return the verdicts on one attempt that straggles."""
     culprit = culprit_of(job, params)
     mine = [one for one in compared if _attempt(one) == (job.trace.run, job.trace.attempt)]
     named = [one for one in mine if _stands(one, job, culprit, params)]
