@@ -49,6 +49,9 @@ class NetworkFaultParams:
 
 _PORT_KINDS: Final = ("link_down", "nic_fault")
 
+_MOMENTS: Final = ("run_start", "run_end")
+"""Without a host they are a scheduler's: a month of accounts has thousands of runs and no more."""
+
 
 def find_network_faults(
     events: pl.LazyFrame, roles: pl.LazyFrame, params: NetworkFaultParams
@@ -70,7 +73,8 @@ def find_network_faults(
     Raises:
         SchemaError: A frame lacks a column.
     """
-    placed = placed_events(events.pipe(require, EVENTS), roles).collect()
+    is_moment = pl.col("kind").is_in(_MOMENTS) & pl.col("host").is_null()
+    placed = placed_events(events.pipe(require, EVENTS), roles).remove(is_moment).collect()
     parts = placed.partition_by("run", maintain_order=True)
     return verdict_frame(
         replace(one, subject=replace(one.subject, run=part["run"][0]))

@@ -255,7 +255,7 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> pl.DataFrame:
         }
         for verdict in sort_verdicts(verdicts)
     ]
-    return pl.DataFrame(rows, schema=VERDICTS)
+    return pl.DataFrame(rows, schema=VERDICTS) if rows else VERDICTS.to_frame()
 
 
 def verdicts_of(frame: pl.DataFrame) -> list[Verdict]:
