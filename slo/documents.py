@@ -1,179 +1,162 @@
-"""The parts of OpenSLO v1 documents that we read, and the way from YAML to them.
+"""Documents: from YAML text to parts that are checked field by field.
 
-Source: OpenSLO specification, openslo/v1 (https://github.com/OpenSLO/OpenSLO). A field that is not
-named here is refused: a document never means more than what is done with it.
+Sources: YAML 1.1 as PyYAML reads it, which OpenSLO, Sloth and Pyrra all write their specs in. We
+differ in that numbers with a point stay decimal and times stay text, since 99.9 is no float and a
+time without a zone is no time; and a key that stands twice is refused, where YAML keeps the last.
 """
 
 from collections.abc import Iterator
-from decimal import Decimal
-from typing import Annotated, Final, Literal, cast
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Final, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from slo.selectors import Selector, parse_selector
-
-PASSED_OVER_KINDS: Final = ("DataSource", "Service")
-"""Kinds that hold nothing an objective needs here."""
 WAY_OUT: Final = "see slo/library/training-steps.yml for a document that works"
+_LIST_KINDS: Final = ("List", "ServiceLevelObjectiveList", "PrometheusServiceLevelList")
+"""Kinds that only hold others, as `kubectl get --output yaml` writes them."""
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
 class DocumentError(ValueError):
-    """A file is not an OpenSLO v1 document that can be read."""
+    """A file is no document that can be read."""
 
 
-class _Part(BaseModel):
-    """A part of a document; a field that is not named here is refused."""
+class Part(BaseModel):
+    """A part of a document in camel case; a field that is not named here is refused."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
 
 
-class _Query(_Part):
-    """What to ask Prometheus for."""
-
-    query: str
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
 
-class _MetricSource(_Part):
-    """Where a metric comes from; Prometheus is the only source."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document of a text.
 
-    metric_source_ref: str | None = None
-    type: Literal["Prometheus", "prometheus"] = "Prometheus"
-    spec: _Query
+    Attributes:
+        where: Which one it is, for messages.
+        content: Its fields; numbers with a point are decimal, times are text.
+    """
 
-
-class Metric(_Part):
-    """One counter."""
-
-    metric_source: _MetricSource
+    where: str
+    content: dict[str, object]
 
     @property
-    def selector(self) -> Selector:
-        """The series of the counter."""
-        return parse_selector(self.metric_source.spec.query)
+    def version(self) -> object:
+        """What it says about its own form: `apiVersion`, or Sloth's `version`; null if nothing."""
+        return self.content.get("apiVersion", self.content.get("version"))
+
+    @property
+    def kind(self) -> object:
+        """Its kind; null for forms that know only one."""
+        return self.content.get("kind")
 
 
-class Ratio(_Part):
-    """Good or bad events over all events."""
-
-    counter: Literal[True]
-    good: Metric | None = None
-    bad: Metric | None = None
-    total: Metric
+class _Loader(yaml.SafeLoader):
+    """Reads decimals as decimals and times as text."""
 
 
-class IndicatorSpec(_Part):
-    """What is measured."""
-
-    description: str = ""
-    ratio_metric: Ratio
-
-
-class _Metadata(_Part):
-    """Name and annotations of a document."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
-    display_name: str = ""
-    labels: dict[str, JsonValue] = {}
-    annotations: dict[str, str] = {}
+def _decimal(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> object:
+    """Return a number with a point as exactly as it was written."""
+    try:
+        return Decimal(node.value.replace("_", ""))
+    except InvalidOperation:
+        return loader.construct_yaml_float(node)
 
 
-class _Indicator(_Part):
-    """An indicator that stands inside its objective."""
-
-    metadata: _Metadata | None = None
-    spec: IndicatorSpec
-
-
-class TimeWindow(_Part):
-    """The period of the budget."""
-
-    duration: str
-    is_rolling: bool
+def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    """Return a scalar as the text that it is."""
+    del loader
+    return str(node.value)
 
 
-class Target(_Part):
-    """The promised share, as a ratio or in percent."""
-
-    display_name: str = ""
-    target: Decimal | None = None
-    target_percent: Decimal | None = None
-
-
-class SloSpec(_Part):
-    """What is promised."""
-
-    description: str = ""
-    service: str
-    indicator: _Indicator | None = None
-    indicator_ref: str | None = None
-    time_window: Annotated[tuple[TimeWindow, ...], Field(min_length=1, max_length=1)]
-    budgeting_method: Literal["Occurrences"]
-    objectives: Annotated[tuple[Target, ...], Field(min_length=1, max_length=1)]
-    alert_policies: Annotated[tuple[str, ...], Field(max_length=0)] | None = None
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
+    """Return a mapping whose keys each stand once."""
+    keys = [
+        cast("object", key.value) for key, _ in node.value if cast("str", key.tag) != _MERGE_TAG
+    ]
+    twice = sorted({str(key) for key in keys if keys.count(key) > 1})
+    if twice:
+        raise yaml.constructor.ConstructorError(
+            None, None, f"the key {twice[0]!r} twice in one mapping", node.start_mark
+        )
+    loader.flatten_mapping(node)
+    return cast("dict[object, object]", loader.construct_mapping(node, deep=True))
 
 
-class SloDocument(_Part):
-    """A document of kind SLO."""
-
-    api_version: Literal["openslo/v1"]
-    kind: Literal["SLO"]
-    metadata: _Metadata
-    spec: SloSpec
+_Loader.add_constructor("tag:yaml.org,2002:float", _decimal)
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-class SliDocument(_Part):
-    """A document of kind SLI, to which others refer by name."""
-
-    api_version: Literal["openslo/v1"]
-    kind: Literal["SLI"]
-    metadata: _Metadata
-    spec: IndicatorSpec
-
-
-def split_documents(text: str, source: str) -> Iterator[tuple[str, SloDocument | SliDocument]]:
-    """Yield each document that says something, with its place.
+def split_documents(text: str, source: str) -> list[Document]:
+    """Return each document that says something, with its place; lists of them are opened.
 
     Args:
         text: YAML; every document of it is read.
         source: What messages call the text.
 
     Raises:
-        DocumentError: No YAML, an unknown kind, an unknown or missing field, a wrong type.
+        DocumentError: No YAML, or a document that has no fields.
+    """
+    parts = load_yaml(text, source)
+    found: list[Document] = []
+    for number, part in enumerate(parts, start=1):
+        found += _opened(part, f"{source}, document {number}")
+    return found
+
+
+def load_yaml(text: str, source: str) -> list[object]:
+    """Return the documents of a text as they are, empty ones as null.
+
+    Raises:
+        DocumentError: No YAML.
     """
     try:
-        parts = cast("list[object]", list(yaml.safe_load_all(text)))
-    except yaml.YAMLError as error:
+        return cast("list[object]", list(yaml.load_all(text, Loader=_Loader)))
+    except (yaml.YAMLError, RecursionError) as error:
         flat = " ".join(str(error).split())
         raise DocumentError(f"{source}: wanted YAML, found {flat}; {WAY_OUT}") from error
-    for number, part in enumerate(parts, start=1):
-        where = f"{source}, document {number}"
-        kind = _kind(part)
-        if part is None or kind in PASSED_OVER_KINDS:
-            continue
-        yield where, _document(part, kind, where)
 
 
-def _kind(part: object) -> object:
-    """Return the kind that a part of the YAML says it is."""
-    if isinstance(part, dict):
-        return cast("dict[object, object]", part).get("kind")
-    return type(part).__name__
+def _opened(part: object, where: str) -> Iterator[Document]:
+    """Yield a document, or those that it lists."""
+    if part is None:
+        return
+    if not isinstance(part, dict):
+        raise DocumentError(
+            f"{where}: wanted a document with fields, found {type(part).__name__!r}; {WAY_OUT}"
+        )
+    fields = cast("dict[object, object]", part)
+    content = {str(key): value for key, value in fields.items()}
+    if content.get("kind") not in _LIST_KINDS:
+        yield Document(where=where, content=content)
+        return
+    items = content.get("items")
+    for number, item in enumerate(cast("list[object]", items) if items else [], start=1):
+        yield from _opened(item, f"{where}, item {number}")
 
 
-def _document(part: object, kind: object, where: str) -> SloDocument | SliDocument:
-    """Return one document, or refuse it with everything that is wrong with it."""
-    if kind not in ("SLO", "SLI"):
-        known = ", ".join(("SLO", "SLI", *PASSED_OVER_KINDS))
-        raise DocumentError(f"{where}: wanted a kind of {known}, found {kind!r}; {WAY_OUT}")
+def checked(model: type[AnyModel], content: object, where: str) -> AnyModel:
+    """Return a part of a document, or refuse it with everything that is wrong with it.
+
+    Raises:
+        DocumentError: An unknown or missing field, or a wrong type.
+    """
     try:
-        if kind == "SLO":
-            return SloDocument.model_validate(part)
-        return SliDocument.model_validate(part)
+        return model.model_validate(content)
     except ValidationError as error:
         wrong = "; ".join(
-            f"{'.'.join(map(str, item['loc']))}: {item['msg']}, found {item['input']!r:.80}"
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}, found {_shown(item['input'])}"
             for item in error.errors()
         )
         raise DocumentError(f"{where}: {wrong}; {WAY_OUT}") from error
+
+
+def _shown(found: object) -> str:
+    """Return what was found, short, and with numbers as they were written."""
+    return str(found) if isinstance(found, Decimal) else f"{found!r:.80}"

@@ -1,135 +1,144 @@
 """Read objectives from OpenSLO v1 documents.
 
-Source: OpenSLO specification, openslo/v1 (https://github.com/OpenSLO/OpenSLO). We read ratio
-metrics over Prometheus counters, rolling windows and Occurrences; whatever else a document asks for
-is refused by name, never silently left out. What OpenSLO has no field for stands in annotations
-that begin with `paceline/`.
+Source: OpenSLO specification, openslo/v1 (https://github.com/OpenSLO/OpenSLO). We read ratio and
+threshold metrics over Prometheus by every budgeting method, for rolling and calendar periods;
+whatever else a document asks for is refused by name, never silently left out. What OpenSLO has no
+field for stands in annotations that begin with `paceline/`.
 """
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from slo.documents import (
-    WAY_OUT,
-    DocumentError,
-    IndicatorSpec,
-    SliDocument,
-    SloDocument,
-    SloSpec,
-    Target,
-    TimeWindow,
-    split_documents,
-)
-from slo.lints import LintParams
+from slo.annotations import AnnotationError, Notes, read_annotations
+from slo.documents import Document, DocumentError, checked
+from slo.events import Events
 from slo.objectives import Method, Objective
-from slo.windows import RECOMMENDED_WINDOWS, BurnWindow, windows_by_period, windows_by_share
+from slo.openslo_alerts import policy_windows
+from slo.openslo_indicators import indicator_events
+from slo.openslo_parts import SloDocument, SloSpec, Target, TimeWindow
+from slo.openslo_shared import Shared
+from slo.periods import Period, PeriodError, calendar_period, read_seconds, rolling_period
+from slo.schemes import windows_of
+from slo.slices import Slices
+from slo.windows import RECOMMENDED_WINDOWS, BurnWindow, Severity
 
-_PREFIX: Final = "paceline/"
-_ANNOTATIONS: Final = (
-    "paceline/dashboard-url",
-    "paceline/group-labels",
-    "paceline/runbook-url",
-    "paceline/slow-step-ratio",
-    "paceline/windows",
+VERSION: Final = "openslo/v1"
+KINDS: Final = (
+    "SLO",
+    "SLI",
+    "AlertPolicy",
+    "AlertCondition",
+    "DataSource",
+    "Service",
+    "AlertNotificationTarget",
 )
-_UNIT_SECONDS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
+"""Kinds of the specification; the last two hold nothing that an objective needs here."""
 
 
-class AnnotationError(ValueError):
-    """An annotation of ours has an unknown name or an impossible value."""
-
-
-class PeriodError(ValueError):
-    """A time window is not a rolling one of a fixed length."""
-
-
-def openslo_objectives(text: str, *, source: str) -> list[Objective]:
-    """Return the objectives of a text with one or more OpenSLO documents, in their order.
+def openslo_objectives(document: Document, shared: Shared) -> list[Objective]:
+    """Return the objectives of a document of kind SLO, one a target.
 
     Args:
-        text: YAML; every document of it is read.
-        source: What messages call the text.
+        document: The document.
+        shared: What it may refer to.
 
     Raises:
-        DocumentError: No YAML, no SLO, an unknown or missing field, a wrong type.
+        DocumentError: An unknown or missing field, a wrong type, a name that is nobody's.
         TargetError: A target leaves no budget (0, 100 or beyond).
-        SelectorError: A query is not the bare selector of a counter.
+        QueryError: A query counts something that no selector says.
+        SelectorError: A selector looks at another time, or names no metric.
         AnnotationError: An annotation of ours is unknown or impossible.
         GroupLabelError: A group label cannot be used as one.
-        PeriodError: The window is a calendar's, or its length is not known.
+        PeriodError: The period has no fixed meaning.
+        CalendarError: Nobody knows the zone.
+        SchemeError: The windows are no scheme and no pairs.
         PeriodTooShortError: Windows by period do not fit into the period.
     """
-    indicators: dict[str, IndicatorSpec] = {}
-    slos: list[SloDocument] = []
-    for where, document in split_documents(text, source):
-        if isinstance(document, SliDocument):
-            indicators[document.metadata.name] = document.spec
-        else:
-            slos.append(document)
-            _refuse_twin(slos, where)
-    if not slos:
-        raise DocumentError(f"{source}: wanted at least one document of kind SLO; {WAY_OUT}")
-    return [_objective(slo, indicators, source) for slo in slos]
+    slo = checked(SloDocument, document.content, document.where)
+    where = f"{document.where}, SLO {slo.metadata.name!r}"
+    notes = read_annotations(slo.metadata.annotations or {}, where)
+    period = _period(slo.spec.time_window[0], where)
+    windows, muted = _windows(slo.spec, notes, shared, period=period, where=where)
+    promise = _Promise(
+        slo=slo, notes=notes, period=period, windows=windows, muted=muted, where=where
+    )
+    return [
+        _objective(
+            promise,
+            target,
+            indicator_events(
+                slo.spec, target, shared, is_histogram=notes.is_histogram, where=where
+            ),
+        )
+        for target in slo.spec.objectives
+    ]
 
 
-def _refuse_twin(slos: list[SloDocument], where: str) -> None:
-    """Refuse a second objective of the same name: their rules would overwrite each other."""
-    names = [slo.metadata.name for slo in slos]
-    if names[-1] in names[:-1]:
-        raise DocumentError(f"{where}: wanted a name of its own, found {names[-1]!r} again")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Promise:
+    """What all targets of a document share."""
+
+    slo: SloDocument
+    notes: Notes
+    period: Period
+    windows: tuple[BurnWindow, ...]
+    muted: tuple[Severity, ...]
+    where: str
 
 
-def _objective(
-    document: SloDocument, indicators: Mapping[str, IndicatorSpec], source: str
-) -> Objective:
-    """Return the objective that a document describes."""
-    name, spec = document.metadata.name, document.spec
-    where = f"{source}, SLO {name!r}"
-    ratio = _indicator(spec, indicators, where).ratio_metric
-    if (ratio.good is None) == (ratio.bad is None):
-        raise DocumentError(f"{where}: wanted either good or bad events, found both or neither")
-    notes = _annotations(document.metadata.annotations, where)
-    period_seconds = _period_seconds(spec.time_window[0], where)
+def _objective(promise: _Promise, target: Target, events: Events) -> Objective:
+    """Return the objective of one target."""
+    spec, notes = promise.slo.spec, promise.notes
+    name, title = _names(promise.slo, target, promise.where)
     return Objective(
         name=name,
-        title=document.metadata.display_name or name,
+        title=title,
         description=spec.description.strip(),
         service=spec.service,
-        target_percent=_target_percent(spec.objectives[0], where),
-        period_seconds=period_seconds,
-        total=ratio.total.selector,
-        bad=ratio.bad.selector if ratio.bad else None,
-        good=ratio.good.selector if ratio.good else None,
-        group_labels=_names(notes.get("group-labels", "")),
-        windows=_windows(notes.get("windows", "recommended"), period_seconds, where),
+        target_percent=target_percent(target.target, target.target_percent, promise.where),
+        period_seconds=promise.period.seconds,
+        calendar=promise.period.calendar,
+        total=events.total,
+        bad=events.bad,
+        good=events.good,
+        group_labels=_group_labels(events, notes, promise.where),
+        counting=events.counting,
+        sample_bound=events.sample_bound,
+        windows=promise.windows,
+        muted=promise.muted,
+        max_group_count=notes.max_group_count,
         method=Method(spec.budgeting_method),
-        slow_step_ratio=_slow_step_ratio(notes.get("slow-step-ratio"), where),
-        runbook_url=notes.get("runbook-url"),
-        dashboard_url=notes.get("dashboard-url"),
+        slices=_slices(spec, target, notes, promise.where),
+        guard=notes.guard,
+        slow_step_ratio=notes.slow_step_ratio,
+        runbook_url=notes.runbook_url,
+        dashboard_url=notes.dashboard_url,
     )
 
 
-def _indicator(spec: SloSpec, indicators: Mapping[str, IndicatorSpec], where: str) -> IndicatorSpec:
-    """Return the indicator that stands inline or in another document of the same text."""
-    if spec.indicator is not None:
-        return spec.indicator.spec
-    found = indicators.get(spec.indicator_ref or "")
-    if found is not None:
-        return found
-    raise DocumentError(
-        f"{where}: wanted an indicator, found no document of kind SLI named "
-        f"{spec.indicator_ref!r}; known: {sorted(indicators)}"
-    )
+def _names(slo: SloDocument, target: Target, where: str) -> tuple[str, str]:
+    """Return id and title; those of several targets also say which one."""
+    name, title = slo.metadata.name, slo.metadata.display_name or slo.metadata.name
+    if len(slo.spec.objectives) == 1:
+        return name, title
+    percent = target_percent(target.target, target.target_percent, where)
+    words = target.display_name or f"{percent} %"
+    slug = re.sub(r"[^a-z0-9]+", "-", (target.display_name or f"{percent}").casefold()).strip("-")
+    return f"{name}-{slug}", f"{title}: {words}"
 
 
-def _target_percent(target: Target, where: str) -> Decimal:
-    """Return the target in percent, as exact as it was written."""
-    if target.target_percent is not None and target.target is None:
-        return _plain(target.target_percent)
-    if target.target is not None and target.target_percent is None:
-        return _plain(target.target.scaleb(2))
+def target_percent(ratio: Decimal | None, percent: Decimal | None, where: str) -> Decimal:
+    """Return a target in percent, as exact as it was written.
+
+    Raises:
+        DocumentError: It is given twice, or not at all.
+    """
+    if percent is not None and ratio is None:
+        return _plain(percent)
+    if ratio is not None and percent is None:
+        return _plain(ratio.scaleb(2))
     raise DocumentError(f"{where}: wanted either target or targetPercent, found both or neither")
 
 
@@ -138,51 +147,75 @@ def _plain(number: Decimal) -> Decimal:
     return Decimal(f"{number:f}")
 
 
-def _period_seconds(window: TimeWindow, where: str) -> int:
-    """Return the length of a rolling window."""
-    found = re.fullmatch(r"([1-9][0-9]*)([mhdw])", window.duration)
-    if found is None or not window.is_rolling:
-        raise PeriodError(
-            f"{where}: wanted a rolling window in m, h, d or w, as in 30d with isRolling: true, "
-            f"found {window.duration!r} with isRolling: {str(window.is_rolling).lower()}"
-        )
-    return int(found[1]) * _UNIT_SECONDS[found[2]]
-
-
-def _annotations(annotations: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return our annotations without their prefix; those of others are left alone."""
-    ours = {key: value for key, value in annotations.items() if key.startswith(_PREFIX)}
-    unknown = sorted(set(ours) - set(_ANNOTATIONS))
-    if unknown:
-        raise AnnotationError(f"{where}: unknown annotation {unknown}; known: {_ANNOTATIONS}")
-    return {key.removeprefix(_PREFIX): value for key, value in ours.items()}
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Return the names of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _windows(scheme: str, period_seconds: int, where: str) -> tuple[BurnWindow, ...]:
-    """Return the windows of a scheme."""
-    if scheme == "recommended":
-        return RECOMMENDED_WINDOWS
-    if scheme == "by-share":
-        return windows_by_share(period_seconds)
-    if scheme == "by-period":
-        return windows_by_period(period_seconds, scrape_seconds=LintParams().scrape_seconds)
-    raise AnnotationError(
-        f"{where}: wanted paceline/windows to be recommended, by-share or by-period, "
-        f"found {scheme!r}"
+def _period(window: TimeWindow, where: str) -> Period:
+    """Return the period of a time window."""
+    is_rolling = window.calendar is None if window.is_rolling is None else window.is_rolling
+    if is_rolling and window.calendar is None:
+        return rolling_period(window.duration, where)
+    if not is_rolling and window.calendar is not None:
+        start, zone = window.calendar.start_time, window.calendar.time_zone
+        return calendar_period(window.duration, start=start, zone=zone, where=where)
+    raise PeriodError(
+        f"{where}: wanted a rolling window, as in 30d with isRolling: true, or one with a "
+        f"calendar (startTime and timeZone), found {window.duration!r} with isRolling: "
+        f"{str(is_rolling).lower()} and {'a' if window.calendar else 'no'} calendar"
     )
 
 
-def _slow_step_ratio(text: str | None, where: str) -> float | None:
-    """Return how much slower than healthy counts as slow."""
-    if text is None:
-        return None
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) or float(text) <= 1:
+def _windows(
+    spec: SloSpec, notes: Notes, shared: Shared, *, period: Period, where: str
+) -> tuple[tuple[BurnWindow, ...], tuple[Severity, ...]]:
+    """Return the pairs of an objective, and which severities are never alerted on."""
+    if not spec.alert_policies:
+        return windows_of(notes.windows or "recommended", period.seconds, where), notes.muted
+    if notes.windows is not None:
         raise AnnotationError(
-            f"{where}: wanted paceline/slow-step-ratio above 1, as in '1.10', found {text!r}"
+            f"{where}: wanted either alertPolicies or paceline/windows, found both"
         )
-    return float(text)
+    windows = policy_windows(
+        spec.alert_policies,
+        shared.policies,
+        shared.conditions,
+        period_seconds=period.seconds,
+        where=where,
+    )
+    # Policies that never tell of a breach leave the pairs that are recorded, and no alert.
+    return (windows, notes.muted) if windows else (RECOMMENDED_WINDOWS, ("page", "ticket"))
+
+
+def _group_labels(events: Events, notes: Notes, where: str) -> tuple[str, ...]:
+    """Return the labels to group by, which queries and annotation must agree on."""
+    asked = notes.group_labels
+    if asked is None or not events.group_labels:
+        return asked or events.group_labels
+    if set(asked) != set(events.group_labels):
+        raise AnnotationError(
+            f"{where}: wanted the same labels in paceline/group-labels and behind by, found "
+            f"{list(asked)} and {list(events.group_labels)}"
+        )
+    return asked
+
+
+def _slices(spec: SloSpec, target: Target, notes: Notes, where: str) -> Slices | None:
+    """Return how the period is cut; null where events are counted."""
+    method = spec.budgeting_method
+    is_judged, is_cut = method == "Timeslices", method != "Occurrences"
+    if (target.time_slice_target is not None) != is_judged:
+        raise DocumentError(
+            f"{where}: wanted timeSliceTarget with Timeslices, and with no other method; found "
+            f"{target.time_slice_target} with {method}"
+        )
+    if (target.time_slice_window is not None) != is_cut:
+        raise DocumentError(
+            f"{where}: wanted timeSliceWindow with Timeslices and RatioTimeslices, and not with "
+            f"Occurrences; found {target.time_slice_window!r} with {method}"
+        )
+    if target.time_slice_window is None:
+        return None
+    # As the specification has it, a plain number counts minutes.
+    text = str(target.time_slice_window)
+    seconds = read_seconds(f"{text}m" if text.isdecimal() else text, where)
+    try:
+        return Slices(seconds=seconds, target_ratio=target.time_slice_target, empty=notes.empty)
+    except ValueError as error:
+        raise DocumentError(f"{where}: {error}") from error

@@ -85,14 +85,33 @@ def parse_selector(query: str) -> Selector:
         found = promql_parser.parse(query)
     except ValueError as error:
         raise SelectorError(f"{wanted}: {error}") from error
-    if not isinstance(found, promql_parser.VectorSelector) or not found.name:
+    if not isinstance(found, promql_parser.VectorSelector):
         raise SelectorError(f"{wanted}; leave rate() and sum() out, they are added for you")
+    return selector_of(found, wanted)
+
+
+def selector_of(found: promql_parser.VectorSelector, wanted: str) -> Selector:
+    """Return the selector that a part of a query is.
+
+    Args:
+        found: The part.
+        wanted: How a refusal begins.
+
+    Raises:
+        SelectorError: It names no metric, or looks at another time.
+    """
+    conditions: list[tuple[str, MatchSign, str]] = [
+        (m.name, _SIGNS[str(m.op)], m.value) for m in found.matchers.matchers
+    ]
+    named = [value for label, sign, value in conditions if (label, sign) == ("__name__", "=")]
+    names = [found.name, *named] if found.name else named
+    others = [one for one in conditions if one[0] != "__name__"]
+    if len(names) != 1 or len(others) + len(named) != len(conditions):
+        raise SelectorError(f"{wanted}; name the metric, one and as it is")
     if found.offset is not None or found.at is not None or found.matchers.or_matchers:
         raise SelectorError(f"{wanted}; leave offset, @ and or out")
-    matchers = (_matcher(m.name, _SIGNS[str(m.op)], m.value) for m in found.matchers.matchers)
-    return Selector(
-        metric=found.name, matchers=tuple(sorted(matchers, key=lambda m: (m.label, m.sign)))
-    )
+    matchers = sorted((_matcher(*one) for one in others), key=lambda m: (m.label, m.sign, m.value))
+    return Selector(metric=names[0], matchers=tuple(matchers))
 
 
 def _matcher(label: str, sign: MatchSign, value: str) -> Matcher:

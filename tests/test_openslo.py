@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from slo.annotations import AnnotationError
 from slo.documents import DocumentError
 from slo.objectives import GroupLabelError, Method, TargetError
-from slo.openslo import (
-    AnnotationError,
-    PeriodError,
-)
-from slo.selectors import SelectorError
+from slo.periods import PeriodError
+from slo.queries import QueryError
+from slo.schemes import SchemeError
 from slo.specs import load_library, load_objectives, parse_objectives
 from slo.windows import RECOMMENDED_WINDOWS, PeriodTooShortError
 
+SERVICE = "apiVersion: openslo/v1\nkind: Service\nmetadata: {name: s}\nspec: {}\n"
 Change = Callable[[dict[str, dict[str, object]]], object]
 
 
@@ -160,7 +160,7 @@ def test_several_documents() -> None:
             "spec": ratio(good='good_total{a="b"}', total="all_total"),
         }
     )
-    text = f"{document()}---\n{referring}---\n{shared}---\nkind: Service\n---\n"
+    text = f"{document()}---\n{referring}---\n{shared}---\n{SERVICE}---\n"
 
     found = parse_objectives(text, source="x.yml")
 
@@ -174,13 +174,13 @@ def test_several_documents() -> None:
     ("text", "error", "message"),
     [
         pytest.param("a: [", DocumentError, "wanted YAML", id="no YAML"),
-        pytest.param("", DocumentError, "at least one document of kind SLO", id="nothing"),
+        pytest.param("", DocumentError, "at least one objective", id="nothing"),
         pytest.param("- a", DocumentError, "found 'list'", id="a list"),
-        pytest.param("kind: AlertPolicy", DocumentError, "found 'AlertPolicy'", id="another kind"),
+        pytest.param("kind: Pod", DocumentError, "found None of kind 'Pod'", id="another kind"),
         pytest.param(
             document().replace("openslo/v1", "openslo/v2"),
             DocumentError,
-            "apiVersion: Input should be 'openslo/v1', found 'openslo/v2'",
+            "found 'openslo/v2' of kind 'SLO'",
             id="another version",
         ),
         pytest.param(
@@ -198,14 +198,14 @@ def test_several_documents() -> None:
         pytest.param(
             document(lambda d: d["spec"].update(alertPolicies=["mine"])),
             DocumentError,
-            "spec.alertPolicies",
-            id="alert policies, which would not be used",
+            "no document of kind AlertPolicy named 'mine'",
+            id="an alert policy that is nowhere",
         ),
         pytest.param(
             document(lambda d: d["spec"].update(budgetingMethod="Timeslices")),
             DocumentError,
-            "spec.budgetingMethod: Input should be 'Occurrences', found 'Timeslices'",
-            id="a method that rules cannot express",
+            "wanted timeSliceTarget with Timeslices",
+            id="slices without a target",
         ),
         pytest.param(
             document(lambda d: d["metadata"].update(name="No Name")),
@@ -265,9 +265,9 @@ def test_several_documents() -> None:
                     indicator={"spec": ratio(bad="rate(bad_total[5m])", total="all_total")}
                 )
             ),
-            SelectorError,
-            "leave rate",
-            id="a rate instead of a counter",
+            QueryError,
+            "the same function and window in both queries",
+            id="a rate over a counter",
         ),
         pytest.param(
             annotate(color="x"),
@@ -275,7 +275,7 @@ def test_several_documents() -> None:
             "unknown annotation .'paceline/color'.; known",
             id="a misspelt annotation",
         ),
-        pytest.param(annotate(windows="mine"), AnnotationError, "found 'mine'", id="a scheme"),
+        pytest.param(annotate(windows="mine"), SchemeError, "found 'mine'", id="a scheme"),
         pytest.param(annotate(slow_step_ratio="1"), AnnotationError, "found '1'", id="ratio 1"),
         pytest.param(annotate(slow_step_ratio="x"), AnnotationError, "found 'x'", id="no ratio"),
         pytest.param(annotate(group_labels="long"), GroupLabelError, "'long'", id="our own label"),

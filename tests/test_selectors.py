@@ -46,7 +46,7 @@ def test_text(query: str) -> None:
     [
         pytest.param("rate(up_total[5m])", "leave rate", id="a function"),
         pytest.param("up_total[5m]", "leave rate", id="a range"),
-        pytest.param('{a="b"}', "leave rate", id="no metric"),
+        pytest.param('{a="b"}', "name the metric", id="no metric"),
         pytest.param("up_total offset 5m", "leave offset", id="an offset"),
         pytest.param("up_total @ 0", "leave offset", id="a fixed time"),
         pytest.param('up_total{a="b" or c="d"}', "leave offset", id="an or"),
