@@ -2,33 +2,57 @@
 
 Source: The Site Reliability Workbook, chapters 2 and 5. A spent budget is shown as negative and
 never clipped: by how much a promise was broken is the point. With less history than the period, the
-value and how much of the period it rests on stand side by side.
+value and how much of the period it rests on stand side by side. Declared maintenance is shown with
+and without: live alerts are silenced, never recomputed.
 """
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from slo.growth import BurnParams, event_growth
-from slo.objectives import Objective
+from detectors.panels import Floats, Ints
+from slo.calendar_bounds import calendar_bounds
+from slo.growth import BurnParams, TotalBasis, growth_rows
+from slo.maintenance import excluded_spans, seconds_inside
+from slo.measurements import Counts, Measurement
+from slo.objectives import Counting, Method, Objective
+from slo.promql import MILLISECONDS
+from slo.ranges import Growth
 
 BUDGETS: Final = schema_of(
     {
         "objective": pl.String,
         "time": TIME,
+        "period": pl.String,
+        "period_start": TIME,
+        "period_end": TIME,
         "bad": pl.Float64,
         "total": pl.Float64,
         "error_ratio": pl.Float64,
+        "budget_total": pl.Float64,
         "budget_left_ratio": pl.Float64,
+        "excluded_seconds": pl.Float64,
+        "net_bad": pl.Float64,
+        "net_total": pl.Float64,
+        "net_error_ratio": pl.Float64,
+        "net_budget_left_ratio": pl.Float64,
         "coverage_ratio": pl.Float64,
         "fault": pl.String,
+        "total_basis": pl.String,
         "method": pl.String,
+        "empty_slices": pl.String,
         "semantics": pl.String,
     }
 )
-"""Beside the group labels. `budget_left_ratio` is 1 when untouched, 0 when spent, negative when
-overspent; null when there is nothing to divide by."""
+"""Beside the group labels. `period` is rolling, or a calendar's unit and zone; it began at
+`period_start`. `budget_total` is what the budget is a share of: so many events (or slices, as
+`method` says) times the budget may be bad; `total_basis` says whether that is what there was so
+far, or an estimate of the whole period. `budget_left_ratio` is 1 when untouched, 0 when spent,
+negative when overspent; null when there is nothing to divide by. The `net` columns leave out
+declared maintenance, of which there were `excluded_seconds`; without any they are the same.
+`empty_slices` says what a slice without events was; null without slices."""
 
 
 def budget_left(
@@ -37,8 +61,8 @@ def budget_left(
     """Return the budget left over the period before each time.
 
     Args:
-        series: `metric`, labels, `time`, `value`: one row a sample of a counter.
-        objective: What is promised.
+        series: `metric`, labels, `time`, `value`: one row a sample.
+        objective: What is promised. Of a calendar period counts what went by of it.
         times: Evaluation times, `TIME`.
         params: Arithmetic and mode.
 
@@ -49,12 +73,125 @@ def budget_left(
         MissingColumnError: `series` lacks a column that the objective asks for.
         DuplicateSampleError: A series has two different values at one time.
     """
-    growth = event_growth(
-        series, objective, times, range_seconds=objective.period_seconds, params=params
+    return measured_budget(Measurement(series, objective, times, params.view), params)
+
+
+def measured_budget(measured: Measurement, params: BurnParams) -> pl.DataFrame:
+    """Return the budget left, as `budget_left` does, of what is measured already."""
+    objective = measured.objective
+    start, end = _period(objective, measured.at)
+    counts = period_counts(measured, start)
+    cells = counts.cells
+    rows = growth_rows(measured, counts, cells, params.mode)
+    return (
+        rows.with_columns(*_excluded(measured, counts, rows))
+        .with_columns(_bounds(start, end, rows["_range"].to_numpy()))
+        .with_columns(budget_total=_budget_total(objective, params))
+        .with_columns(
+            net_bad=pl.col("bad") - pl.col("_excluded_bad"),
+            net_total=pl.col("total") - pl.col("_excluded_total"),
+        )
+        .with_columns(net_error_ratio=_net_ratio())
+        .with_columns(
+            budget_left_ratio=_left(objective, params, "error_ratio"),
+            net_budget_left_ratio=_left(objective, params, "net_error_ratio"),
+        )
+        .with_columns(**_told(objective, params))
+        .select(*objective.group_labels, *BUDGETS.names())
     )
-    return growth.with_columns(
-        objective=pl.lit(objective.name),
-        budget_left_ratio=1 - pl.col("error_ratio") / float(objective.budget),
-        method=pl.lit(objective.method.value),
-        semantics=pl.lit(params.semantics.value),
-    ).select(*objective.group_labels, *BUDGETS.names())
+
+
+def period_counts(measured: Measurement, start: Ints) -> Counts:
+    """Return what was counted since the period of each evaluation began."""
+    objective = measured.objective
+    # A gauge that is a total over some window says nothing of a period: what it told is added up.
+    is_windowed = objective.counting is Counting.WINDOWED
+    growth = Growth.OBSERVED if is_windowed else Growth.INCREASE
+    return measured.counts(measured.since(start, objective.period_seconds), growth)
+
+
+def period_starts(objective: Objective, at: Ints) -> Ints:
+    """Return when the period of each evaluation began, in milliseconds."""
+    return _period(objective, at)[0]
+
+
+def _period(objective: Objective, at: Ints) -> tuple[Ints, Ints]:
+    """Return when the period of each evaluation began, and when it ends."""
+    if objective.calendar is not None:
+        return calendar_bounds(objective.calendar, at)
+    return at - objective.period_seconds * MILLISECONDS, at
+
+
+def _bounds(start: Ints, end: Ints, numbers: Ints) -> list[pl.Series]:
+    """Return the period of each row."""
+    return [
+        pl.Series(name, edge[numbers] * MILLISECONDS).cast(TIME)
+        for name, edge in (("period_start", start), ("period_end", end))
+    ]
+
+
+def _excluded(measured: Measurement, counts: Counts, rows: pl.DataFrame) -> list[pl.Series]:
+    """Return what each row counted in declared maintenance, and how much of that there was."""
+    spans = excluded_spans(measured.objective)
+    cells = (rows["_group"].to_numpy(), rows["_range"].to_numpy())
+    bad, total = (
+        measured.excluded(counts.ranges, spans) if spans else (np.zeros_like(counts.bad),) * 2
+    )
+    found: dict[str, Floats] = {
+        "_excluded_bad": bad[cells],
+        "_excluded_total": total[cells],
+        "excluded_seconds": seconds_inside(counts.ranges, spans)[cells[1]],
+    }
+    return [pl.Series(name, values, dtype=pl.Float64) for name, values in found.items()]
+
+
+def _net_ratio() -> pl.Expr:
+    """Return the error ratio without maintenance; that of all where there was none."""
+    bad, total = pl.col("net_bad"), pl.col("net_total")
+    ratio = pl.when(total > 0).then((bad / total).clip(0.0, 1.0))
+    return pl.when(pl.col("excluded_seconds") > 0).then(ratio).otherwise("error_ratio")
+
+
+def _budget_total(objective: Objective, params: BurnParams) -> pl.Expr:
+    """Return what the budget is a share of.
+
+    Slices of a whole calendar period are known: those to come are added to those that count so far.
+    Events are not: what was so far is scaled by the share of the period that went by.
+    """
+    total = pl.col("total")
+    if not _is_estimated(objective, params):
+        return total
+    left = (pl.col("period_end") - pl.col("time")).dt.total_milliseconds() / MILLISECONDS
+    gone = (pl.col("time") - pl.col("period_start")).dt.total_milliseconds() / MILLISECONDS
+    if objective.slices is not None:
+        return total + (left / objective.slices.seconds).ceil()
+    return pl.when(gone > 0).then(total * ((gone + left) / gone))
+
+
+def _left(objective: Objective, params: BurnParams, ratio: str) -> pl.Expr:
+    """Return the share of the budget that is left."""
+    spent = pl.col(ratio) / float(objective.budget)
+    if _is_estimated(objective, params):
+        spent = spent * (pl.col("total") / pl.col("budget_total"))
+    return 1 - spent
+
+
+def _is_estimated(objective: Objective, params: BurnParams) -> bool:
+    """Return whether the budget is a share of what the whole period is expected to have."""
+    return objective.calendar is not None and params.total_basis is TotalBasis.ESTIMATED
+
+
+def _told(objective: Objective, params: BurnParams) -> dict[str, pl.Expr]:
+    """Return what belongs beside each number."""
+    calendar = objective.calendar
+    basis = TotalBasis.ESTIMATED if _is_estimated(objective, params) else TotalBasis.SO_FAR
+    is_sliced = objective.method is not Method.OCCURRENCES and objective.slices is not None
+    empty = objective.slices.empty.value if is_sliced and objective.slices else None
+    return {
+        "objective": pl.lit(objective.name),
+        "period": pl.lit(f"{calendar.unit} {calendar.zone}" if calendar else "rolling"),
+        "total_basis": pl.lit(basis.value),
+        "method": pl.lit(objective.method.value),
+        "empty_slices": pl.lit(empty, dtype=pl.String),
+        "semantics": pl.lit(params.semantics.value),
+    }

@@ -10,9 +10,10 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from slo.budgets import budget_left
-from slo.growth import BurnParams, Mode, event_growth
+from slo.budgets import measured_budget
+from slo.growth import GROWTHS, BurnParams, Mode, growth_rows
 from slo.guard_conditions import hold_back
+from slo.measurements import Measurement
 from slo.objectives import Objective
 from slo.promql import above
 from slo.windows import BurnWindow
@@ -72,11 +73,9 @@ def burn_rates(
         MissingColumnError: `series` lacks a column that the objective asks for.
         DuplicateSampleError: A series has two different values at one time.
     """
-    growths = {
-        seconds: event_growth(series, objective, times, range_seconds=seconds, params=params)
-        for seconds in objective.window_seconds
-    }
-    budgets = budget_left(series, objective, times, params).select(
+    measured = Measurement(series, objective, times, params.view)
+    growths = {seconds: _growth(measured, seconds, params) for seconds in objective.window_seconds}
+    budgets = measured_budget(measured, params).select(
         *objective.group_labels,
         "time",
         "budget_left_ratio",
@@ -102,6 +101,13 @@ def burn_rates(
         .sort(*keys, "_number")
         .select(*objective.group_labels, *BURNS.names())
     )
+
+
+def _growth(measured: Measurement, range_seconds: int, params: BurnParams) -> pl.DataFrame:
+    """Return what was bad, and what there was in all, over one window before each time."""
+    counts = measured.counts(measured.before(range_seconds))
+    rows = growth_rows(measured, counts, counts.cells, params.mode)
+    return rows.select(*measured.objective.group_labels, *GROWTHS.names())
 
 
 def _pair(

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from slo.objectives import Objective
-from slo.promql import Semantics, increase
-from slo.selectors import select_series
+from detectors.panels import Ints
+from slo.indicators import View
+from slo.measurements import Counts, Measurement
+from slo.objectives import Method, Objective
+from slo.promql import MILLISECONDS, Semantics
 
 GROWTHS: Final = schema_of(
     {
@@ -29,7 +32,8 @@ GROWTHS: Final = schema_of(
 """Beside the group labels. `bad` may be negative when good events exceed all events. `error_ratio`
 is null when there is nothing to divide by. `coverage_ratio` is the share (0-1) of the samples due
 in the window that were there; null when the scrape interval is not known. `fault`:
-bad_exceeds_total, good_exceeds_total, replica_overlap; null is none."""
+bad_exceeds_total, good_exceeds_total, replica_overlap, no_such_bucket (the histogram has other
+bounds only); null is none. With a method of slices, `bad` and `total` are slices."""
 
 # A bad series that is born inside the window is extrapolated more than a total that is older: up to
 # about a tenth and one event more is no fault. Good events are only shown, so little is enough.
@@ -47,8 +51,13 @@ class Mode(StrEnum):
     """Does exactly what Prometheus does with the rules made from the same objective."""
 
 
-class MissingColumnError(ValueError):
-    """A frame of series lacks a column that the objective asks for."""
+class TotalBasis(StrEnum):
+    """What the budget of a calendar period is a share of, while the period goes on."""
+
+    SO_FAR = "so far"
+    """What there was up to now: one bad hour on the first day may spend it all for a while."""
+    ESTIMATED = "estimated"
+    """The whole period: slices are known, events are scaled by the share of time that went by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +70,14 @@ class BurnParams:
         min_coverage_ratio: Share (0-1) of a window's samples below which product mode says
             "warming up" and does not fire.
         scrape_seconds: Time between two scrapes; null takes the median of each group's gaps.
+        total_basis: What the budget of a calendar period is a share of.
     """
 
     semantics: Semantics = Semantics.PROMETHEUS_2_42
     mode: Mode = Mode.PRODUCT
     min_coverage_ratio: float = 0.5
     scrape_seconds: float | None = None
+    total_basis: TotalBasis = TotalBasis.SO_FAR
 
     def __post_init__(self) -> None:
         """Refuse a share that is none."""
@@ -74,6 +85,15 @@ class BurnParams:
             raise ValueError(
                 f"min_coverage_ratio must be from 0 to 1, found {self.min_coverage_ratio}"
             )
+
+    @property
+    def view(self) -> View:
+        """Whose eyes see the series."""
+        return View(
+            semantics=self.semantics,
+            is_parity=self.mode is Mode.PARITY,
+            scrape_seconds=self.scrape_seconds,
+        )
 
 
 def event_growth(
@@ -87,9 +107,10 @@ def event_growth(
     """Return how many bad and how many events there were in the window before each time.
 
     Args:
-        series: `metric`, labels, `time`, `value`: one row a sample of a counter; a null label is
-            absent, a null value a staleness marker.
-        objective: Which counters, and by which labels they are grouped.
+        series: `metric`, labels, `time`, `value`: one row a sample; a null label is absent, a null
+            value a staleness marker.
+        objective: Which series, how they are counted, and by which labels they are grouped. With a
+            method of slices `bad` and `total` are slices, and not events.
         times: Evaluation times, `TIME`.
         range_seconds: Length of the window.
         params: Arithmetic and mode.
@@ -103,67 +124,77 @@ def event_growth(
         MissingColumnError: `series` has no column for `metric`, time, value or a group label.
         DuplicateSampleError: A series has two different values at one time.
     """
-    _require_columns(series, objective)
-    keys = ["_all", *objective.group_labels, "time"]
-    total, part = (
-        _sums(select_series(series, selector), objective, times, range_seconds, params)
-        for selector in (objective.total, objective.bad or objective.good or objective.total)
+    measured = Measurement(series, objective, times, params.view)
+    counts = measured.counts(measured.before(range_seconds))
+    rows = growth_rows(measured, counts, counts.cells, params.mode)
+    return rows.select(*objective.group_labels, *GROWTHS.names())
+
+
+def growth_rows(
+    measured: Measurement, counts: Counts, cells: tuple[Ints, Ints], mode: Mode
+) -> pl.DataFrame:
+    """Return some of the counts as rows.
+
+    Args:
+        measured: What was measured.
+        counts: What was counted in it over ranges.
+        cells: Group and range of each row that is wanted.
+        mode: Whom it is for.
+
+    Returns:
+        The group labels, `GROWTHS`, and the cell's `_group` and `_range`, in the order of the
+        cells; without those in which nothing happened.
+    """
+    objective = measured.objective
+    is_sliced = objective.method is not Method.OCCURRENCES
+    told = objective.bad is not None
+    counted = _events(measured, counts, cells).with_columns(
+        _part=pl.coalesce("part", 0.0 * pl.col("events"))
     )
     return (
-        total.join(part, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_part")
-        .rename({"value": "total"})
-        .with_columns(_part=pl.coalesce("value_part", 0.0 * pl.col("total")))
-        .with_columns(bad=pl.col("_part") if objective.bad else pl.col("total") - pl.col("_part"))
-        .filter(_happened(params.mode))
-        .with_columns(error_ratio=_error_ratio(params.mode), fault=_fault(objective))
-        .with_columns(coverage_ratio=_coverage(range_seconds))
-        .sort(keys)
-        .select(*objective.group_labels, *GROWTHS.names())
-    )
-
-
-def _require_columns(series: pl.DataFrame, objective: Objective) -> None:
-    """Refuse series that cannot be grouped."""
-    wanted = ["metric", "time", "value", *objective.group_labels]
-    missing = [name for name in wanted if name not in series.columns]
-    if missing:
-        raise MissingColumnError(
-            f"objective {objective.name!r}: wanted columns {wanted}, missing {missing}, found "
-            f"{series.columns}; add each label that the objective groups by as a column"
+        counted.with_columns(_bad=pl.col("_part") if told else pl.col("events") - pl.col("_part"))
+        .filter(pl.col("total") > 0 if is_sliced else _happened(mode))
+        .with_columns(fault=_fault(measured, mode))
+        .with_columns(
+            bad=pl.col("bad" if is_sliced else "_bad"),
+            total=pl.col("total" if is_sliced else "events"),
         )
-
-
-def _sums(
-    samples: pl.DataFrame,
-    objective: Objective,
-    times: pl.Series,
-    range_seconds: int,
-    params: BurnParams,
-) -> pl.DataFrame:
-    """Return the growth of each series, summed by group, with what coverage is made from."""
-    groups = ["_all", *objective.group_labels]
-    marked = samples.with_columns(_all=0)
-    grown = increase(marked, times, range_seconds=range_seconds, semantics=params.semantics)
-    sums = grown.group_by(*groups, "time", maintain_order=True).agg(
-        pl.col("value").sum(), pl.col("sample_count").max(), pl.col("overlap_count").sum()
+        .with_columns(error_ratio=_error_ratio(mode), coverage_ratio=_coverage())
     )
-    return sums.join(_gaps(marked, groups, params), on=groups, how="left", nulls_equal=True)
 
 
-def _gaps(samples: pl.DataFrame, groups: list[str], params: BurnParams) -> pl.DataFrame:
-    """Return the seconds between two scrapes of each group, as told or as usual for it."""
-    labels = [name for name in samples.columns if name not in {"time", "value"}]
-    gaps = samples.sort("time").with_columns(_gap=pl.col("time").diff().over(labels))
-    usual = pl.col("_gap").dt.total_microseconds().median() / 1e6
-    told = pl.lit(params.scrape_seconds, dtype=pl.Float64)
-    return gaps.group_by(groups).agg(pl.coalesce(told, usual).alias("gap_seconds"))
+def _events(measured: Measurement, counts: Counts, cells: tuple[Ints, Ints]) -> pl.DataFrame:
+    """Return what was counted in some cells; null is not known."""
+    total, part, ranges = counts.events.total, counts.events.part, counts.ranges
+    overlaps = [each.overlaps for each in (total, part) if each.overlaps is not None]
+    numbers = pl.DataFrame(
+        {
+            "_group": cells[0],
+            "_range": cells[1],
+            "events": total.values[cells],
+            "part": part.values[cells],
+            "bad": counts.bad[cells],
+            "total": counts.total[cells],
+            "sample_count": total.counts[cells],
+            "overlap_count": sum((each[cells] for each in overlaps), np.zeros_like(cells[0])),
+            "gap_seconds": measured.indicator.gap_seconds[cells[0]],
+            "range_seconds": ((ranges.at - ranges.low) / float(MILLISECONDS))[cells[1]],
+            "_has_total": total.known[cells],
+            "_has_part": part.known[cells],
+        }
+    ).with_columns(
+        pl.when("_has_total").then(pl.col("events", "sample_count")),
+        pl.when("_has_part").then(pl.col("part")),
+    )
+    return pl.concat([measured.labels_at(*cells), numbers], how="horizontal")
 
 
 def _happened(mode: Mode) -> pl.Expr:
     """Return whether anything is said about a row: events, or bad events that belong to none."""
-    counted = (pl.col("total") > 0) | (pl.col("bad") > 0)
-    orphaned = pl.lit(mode is Mode.PRODUCT) & pl.col("total").is_null() & (pl.col("_part") > 0)
-    return counted.fill_null(value=False) & pl.col("total").is_not_null() | orphaned
+    events = pl.col("events")
+    counted = (events > 0) | (pl.col("_bad") > 0)
+    orphaned = pl.lit(mode is Mode.PRODUCT) & events.is_null() & (pl.col("_part") > 0)
+    return counted.fill_null(value=False) & events.is_not_null() | orphaned
 
 
 def _error_ratio(mode: Mode) -> pl.Expr:
@@ -174,20 +205,29 @@ def _error_ratio(mode: Mode) -> pl.Expr:
     return pl.when(pl.col("total") > 0).then(ratio.clip(0.0, 1.0))
 
 
-def _fault(objective: Objective) -> pl.Expr:
+def _fault(measured: Measurement, mode: Mode) -> pl.Expr:
     """Return what is wrong with the counters of a row, if anything."""
-    bad, total = pl.col("bad"), pl.col("total")
-    overlaps = pl.sum_horizontal("overlap_count", "overlap_count_part") > 0
-    if objective.bad is None:
+    bad, total = pl.col("_bad"), pl.col("events")
+    if measured.objective.bad is None:
         exceeds = total.is_null() | (bad < -MAX_GOOD_EXCESS_RATIO * total)
         name = "good_exceeds_total"
     else:
         most = total * (1 + MAX_BAD_EXCESS_RATIO) + MAX_BAD_EXCESS_COUNT
-        exceeds = total.is_null() | (total == 0) | (bad > most)
+        exceeds = total.is_null() | (total == 0) & (bad > 0) | (bad > most)
         name = "bad_exceeds_total"
-    return pl.when(overlaps).then(pl.lit("replica_overlap")).when(exceeds).then(pl.lit(name))
+    lacks = measured.indicator.lacks_bucket and mode is Mode.PRODUCT
+    return (
+        pl.when(pl.col("overlap_count") > 0)
+        .then(pl.lit("replica_overlap"))
+        .when(pl.lit(lacks))
+        .then(pl.lit("no_such_bucket"))
+        .when(exceeds)
+        .then(pl.lit(name))
+    )
 
 
-def _coverage(range_seconds: int) -> pl.Expr:
+def _coverage() -> pl.Expr:
     """Return the share of the samples due in the window that its best-covered series has."""
-    return (pl.col("sample_count") * pl.col("gap_seconds") / range_seconds).clip(0.0, 1.0)
+    samples = pl.col("sample_count") * pl.col("gap_seconds")
+    known = pl.col("gap_seconds").is_not_nan() & (pl.col("range_seconds") > 0)
+    return pl.when(known).then((samples / pl.col("range_seconds")).clip(0.0, 1.0))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from collectors.frames import TIME
 from slo.budgets import BUDGETS, budget_left
-from slo.growth import BurnParams, MissingColumnError, Mode
+from slo.growth import BurnParams, Mode
+from slo.indicators import MissingColumnError
 from slo.objectives import Objective
 from slo.promql import Semantics
 from slo.selectors import Selector
@@ -73,13 +74,24 @@ def test_every_column() -> None:
         "c": "a",
         "objective": "o",
         "time": START + timedelta(days=1),
+        "period": "rolling",
+        "period_start": START - timedelta(days=29),
+        "period_end": START + timedelta(days=1),
         "bad": pytest.approx(0.72),
         "total": pytest.approx(1440),
         "error_ratio": pytest.approx(0.0005),
+        "budget_total": pytest.approx(1440),
         "budget_left_ratio": pytest.approx(0.5),
+        "excluded_seconds": 0.0,
+        "net_bad": pytest.approx(0.72),
+        "net_total": pytest.approx(1440),
+        "net_error_ratio": pytest.approx(0.0005),
+        "net_budget_left_ratio": pytest.approx(0.5),
         "coverage_ratio": pytest.approx(1441 / 43200),
         "fault": None,
+        "total_basis": "so far",
         "method": "Occurrences",
+        "empty_slices": None,
         "semantics": "prometheus-2.42",
     }
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from collectors.frames import TIME
-from slo.growth import BurnParams, MissingColumnError, Mode, event_growth
+from slo.growth import BurnParams, Mode, event_growth
+from slo.indicators import MissingColumnError
 from slo.objectives import Objective
 from slo.promql import Semantics
 from slo.selectors import Selector

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.frames import TIME
-from slo.promql import DuplicateSampleError, Semantics, above, increase, instant, rate
+from slo.functions import increase, instant, rate
+from slo.promql import Semantics, above
+from slo.tracks import DuplicateSampleError
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 OLD, NEW = Semantics.PROMETHEUS_2_42, Semantics.PROMETHEUS_3

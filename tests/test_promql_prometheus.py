@@ -11,7 +11,8 @@ import pytest
 import requests
 
 from collectors.frames import TIME
-from slo.promql import Semantics, increase, instant, rate
+from slo.functions import increase, instant, rate
+from slo.promql import Semantics
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 SPAN_SECONDS = 7200
