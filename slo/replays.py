@@ -35,7 +35,7 @@ def latest_passes(steps: pl.LazyFrame) -> pl.LazyFrame:
         `STEPS`, by run, rank and step: of a report that was partly done again the whole is gone,
         since its mean is over both parts.
     """
-    rows = _with_resumption(steps)
+    rows = with_resumption(steps)
     kept = rows.filter(pl.col("step") <= pl.col("resumed"))
     return kept.select(STEPS.names()).sort(*_LANE, "step", "attempt", "end_time")
 
@@ -55,7 +55,7 @@ def budget_replays(steps: pl.LazyFrame) -> pl.DataFrame:
     seconds, count = pl.col("step_seconds"), pl.col("interval_steps").fill_null(1)
     known = seconds.is_finite().any()
     return (
-        _with_resumption(one)
+        with_resumption(one)
         .with_columns(again=again.fill_null(0))
         .group_by("run")
         .agg(
@@ -70,11 +70,14 @@ def budget_replays(steps: pl.LazyFrame) -> pl.DataFrame:
     )
 
 
-def _with_resumption(steps: pl.LazyFrame) -> pl.LazyFrame:
+def with_resumption(steps: pl.LazyFrame) -> pl.LazyFrame:
     """Return the steps with `resumed`: the earliest step from which a later attempt went on.
 
-    A step that is printed twice in one attempt is one report; without a later attempt `resumed` is
-    the step itself.
+    Args:
+        steps: `STEPS`. A step that is printed twice in one attempt is one report.
+
+    Returns:
+        `STEPS` with `resumed`; without a later attempt it is the step itself.
     """
     before = pl.col("step") - pl.col("interval_steps").fill_null(1)
     rows = (
