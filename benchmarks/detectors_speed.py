@@ -25,17 +25,18 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import polars as pl
-import ruptures
 
 from collectors.frames import SAMPLES, TIME, conform
 from detectors.device_ticks import DeviceTicks
 from detectors.devices import DeviceParams, find_slow_devices
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GROUP, TICKS, PLANTED, SLOWDOWN = 256, 240, 16, 1.15
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -123,12 +124,14 @@ def tick(file: Path) -> dict[str, Any]:
 
 def naive_pandas(file: Path) -> dict[str, Any]:
     """Name devices by a rolling median of z-scores against the run: the usual first attempt."""
+    import pandas as pd
+
     some = pl.read_parquet(file, columns=["run", "time", "device", "value"])
     frame = pd.DataFrame({name: some[name].to_numpy() for name in some.columns})
     return _timed(lambda: _naive(frame))
 
 
-def _naive(frame: pd.DataFrame) -> set[str]:
+def _naive(frame: "pd.DataFrame") -> set[str]:
     """Return the devices of which the rolling z-score is above the textbook threshold."""
     centre = frame.groupby(["run", "time"])["value"].transform("median")
     away = (frame["value"] - centre).abs()
@@ -141,11 +144,15 @@ def _naive(frame: pd.DataFrame) -> set[str]:
 
 def pelt(file: Path) -> dict[str, Any]:
     """Cut each series by PELT of ruptures, every tick a candidate."""
+    import ruptures
+
     return _in_proportion(file, lambda one: ruptures.Pelt(model="l2", jump=1).fit_predict(one, 16))
 
 
 def kernel(file: Path) -> dict[str, Any]:
     """Cut each series by the linear kernel of ruptures, which is written in C."""
+    import ruptures
+
     return _in_proportion(
         file, lambda one: ruptures.KernelCPD(kernel="linear").fit_predict(one, pen=16)
     )

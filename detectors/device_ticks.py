@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import SAMPLES, require
-from detectors.device_values import SPEED_SIGNALS, cleaned_values, tick_values
+from detectors.device_values import SPEED_SIGNALS, cleaned_values, log_values
 from detectors.devices import ENTITY, GROUP, DeviceParams, device_verdicts, fleet_params
 from detectors.episodes import moved
 from detectors.fleets import Fleet
@@ -63,9 +63,11 @@ class DeviceTicks:
         """
         rows = samples.lazy().pipe(require, SAMPLES).drop_nulls("time")
         values = cleaned_values(rows, self._name, self._params.values)
+        width = int(self._seconds * 1e6)
         known = (
-            tick_values(values, SPEED_SIGNALS[self._name], self._seconds)
+            log_values(values, SPEED_SIGNALS[self._name])
             .drop_nulls("log_value")
+            .with_columns(tick=pl.col("time").cast(pl.Int64) // width * width)
             .group_by(*_NAMES, "tick")
             .agg(pl.col("log_value").median())
             .collect()

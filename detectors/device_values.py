@@ -114,17 +114,14 @@ def _under_load(values: pl.LazyFrame, rows: pl.LazyFrame, params: ValueParams) -
     )
 
 
-def tick_values(values: pl.LazyFrame, signal: SpeedSignal, seconds: float) -> pl.LazyFrame:
-    """Return values with their `tick` in microseconds, `log_value`, worse is more, and `peer_host`.
+def log_values(values: pl.LazyFrame, signal: SpeedSignal) -> pl.LazyFrame:
+    """Return values with their `log_value`, where worse is more, and their `peer_host`.
 
     Args:
         values: Cleaned values, by `cleaned_values`.
         signal: The signal.
-        seconds: Width of a tick.
     """
-    width = int(seconds * 1e6)
     return values.with_columns(
-        tick=pl.col("time").cast(pl.Int64) // width * width,
         log_value=pl.when(pl.col("value") > 0).then(pl.col("value").log() * signal.bad),
         peer_host=pl.col("host") if signal.host_peers else pl.lit(None, dtype=pl.String),
     )

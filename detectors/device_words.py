@@ -47,6 +47,11 @@ _TOLD: Final = (
 )
 """What is told beside the speed: signal, word, factor and unit for people."""
 
+REASONS: Final = "clock_event_reasons"
+
+EVIDENCE: Final = (REASONS, *LIMITS, *(signal for signal, *_ in _TOLD))
+"""The signals that are asked for beside the speed."""
+
 _LEVELS: Final[dict[str, Level]] = {"gpu": "gpu", "nic": "nic", "disk": "host"}
 
 _ACTIONS: Final = {
@@ -64,7 +69,7 @@ class DeviceCase:
 
     Attributes:
         panel: Logarithms of the speed signal, one row a device.
-        rows: `SAMPLES`, all signals.
+        rows: `SAMPLES` of the signals in `EVIDENCE`, without the speed signal.
         signal: The speed signal's name.
         bad: Its bad direction.
         timeline: What the panel's ticks mean.
@@ -96,7 +101,7 @@ def accuse_device(case: DeviceCase, suspect: Suspect) -> Verdict:
         peers=_peer_words(entity),
         peer_count=suspect.members - 1,
         q_value=suspect.q_value,
-        evidence=(_speed(case, suspect, entity, ratio), *_told(inside, case.signal)),
+        evidence=(_speed(case, suspect, entity, ratio), *_told(inside)),
         action=_ACTIONS.get(cause or "", _ACTION),
         **span,
     )
@@ -158,7 +163,7 @@ def _inside(case: DeviceCase, suspect: Suspect, entity: dict[str, Any]) -> pl.Da
 
 def _cause(inside: pl.DataFrame) -> str | None:
     """Return the clock event reason that is set for the suspect and not for its peers."""
-    masks = inside.filter(pl.col("signal") == "clock_event_reasons").drop_nulls("value")
+    masks = inside.filter(pl.col("signal") == REASONS).drop_nulls("value")
     for bits, cause in REASON_BITS:
         is_set = (pl.col("value").cast(pl.Int64) & bits) != 0
         shares = masks.group_by("own").agg(is_set.mean().alias("share"))
@@ -184,11 +189,11 @@ def _speed(case: DeviceCase, suspect: Suspect, entity: dict[str, Any], ratio: fl
     return Evidence(source=source, time=moment(int(case.panel.ticks[episode.start])), what=what)
 
 
-def _told(inside: pl.DataFrame, speed: str) -> list[Evidence]:
+def _told(inside: pl.DataFrame) -> list[Evidence]:
     """Return what the other signals show of the suspect and of its peers."""
     found: list[Evidence] = []
     for signal, word, factor, unit in _TOLD:
-        values = inside.filter(pl.col("signal") == signal, pl.col("signal") != speed)
+        values = inside.filter(pl.col("signal") == signal)
         medians = dict(
             values.drop_nulls("value").group_by("own").agg(pl.col("value").median()).iter_rows()
         )

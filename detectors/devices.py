@@ -17,11 +17,11 @@ from detectors.device_values import (
     SpeedSignal,
     ValueParams,
     cleaned_values,
-    tick_values,
+    log_values,
 )
-from detectors.device_words import DeviceCase, accuse_device
+from detectors.device_words import EVIDENCE, DeviceCase, accuse_device
 from detectors.fleets import Fleet, FleetParams
-from detectors.panels import Floats, Ints, Panel, build_panel
+from detectors.panels import Floats, Ints, LongValues, Panel, long_values
 from detectors.peers import known_median
 from detectors.suspects import Suspect, SuspectParams
 from detectors.timelines import clock_timeline
@@ -36,7 +36,10 @@ MIN_WINDOW: Final = 5
 """Ticks of the shortest mean where scrapes are rare; windows are as long in time as at 15 s."""
 
 CADENCE_DEVICES: Final = 64
-"""Devices from which the usual time between readings is taken."""
+"""Devices from which the usual time between readings is taken, or up to twice as many."""
+
+TRANSPOSED_TICKS: Final = 16
+"""Ticks that are laid side by side at a time: a panel's column is one value a memory line."""
 
 GROUP: Final = ("signal", "device_kind", "run", "model", "peer_host")
 
@@ -96,11 +99,10 @@ def _judge(rows: pl.LazyFrame, name: str, params: DeviceParams) -> list[Verdict]
 
 def speed_panel(rows: pl.LazyFrame, name: str, params: DeviceParams) -> tuple[Panel, float]:
     """Return logarithms of a speed signal, one row a device, and the width of a tick in seconds."""
-    values = cleaned_values(rows, name, params.values)
-    seconds = _cadence_seconds(values, params)
-    binned = tick_values(values, SPEED_SIGNALS[name], seconds)
-    panel = build_panel(binned, group=GROUP, entity=ENTITY, tick="tick", value="log_value")
-    return panel, seconds
+    values = log_values(cleaned_values(rows, name, params.values), SPEED_SIGNALS[name])
+    told = long_values(values, group=GROUP, entity=ENTITY, tick="time", value="log_value")
+    seconds = _cadence_seconds(told, params)
+    return told.panel(width=int(seconds * 1e6)), seconds
 
 
 def folded(
@@ -111,8 +113,10 @@ def folded(
         return []
     fleet = Fleet(panel.groups, fleet_params(panel.values[:, 0], signal, seconds, params))
     gaps = np.diff(panel.ticks, prepend=panel.ticks[0]) > params.max_gap_ticks * seconds * 1e6
-    for at in range(panel.ticks.size):
-        fleet.push(panel.values[:, at], after_gap=bool(gaps[at]))
+    for start in range(0, panel.ticks.size, TRANSPOSED_TICKS):
+        ticks = np.ascontiguousarray(panel.values[:, start : start + TRANSPOSED_TICKS].T)
+        for at, values in enumerate(ticks, start):
+            fleet.push(values, after_gap=bool(gaps[at]))
     return fleet.suspects()
 
 
@@ -131,9 +135,12 @@ def device_verdicts(
     if not suspects:
         return []
     asked = panel.entities[_asked(panel, suspects)].select("host", "device")
+    evidence = rows.filter(pl.col("signal").is_in(EVIDENCE), pl.col("signal") != name)
     case = DeviceCase(
         panel=panel,
-        rows=rows.join(asked.lazy(), on=["host", "device"], how="semi", nulls_equal=True).collect(),
+        rows=evidence.join(
+            asked.lazy(), on=["host", "device"], how="semi", nulls_equal=True
+        ).collect(),
         signal=name,
         bad=SPEED_SIGNALS[name].bad,
         timeline=clock_timeline(panel.ticks, int(seconds * 1e6)),
@@ -177,19 +184,16 @@ def fleet_params(
     return replace(params.fleet, watch=watch, suspects=chain)
 
 
-def _cadence_seconds(values: pl.LazyFrame, params: DeviceParams) -> float:
+def _cadence_seconds(told: LongValues, params: DeviceParams) -> float:
     """Return the usual time between two readings of a device."""
-    names = ["host", "device"]
-    some = values.select(names).unique().sort(names, nulls_last=True).head(CADENCE_DEVICES)
-    gap = pl.col("time").diff().over(names).dt.total_microseconds() / 1e6
-    usual = (
-        values.join(some, on=names, how="semi", nulls_equal=True)
-        .sort("time")
-        .select(gap.median())
-        .collect()
-        .item()
-    )
-    return max(float(usual or 0.0), params.usual_seconds)
+    every = max(1, told.entities.height // CADENCE_DEVICES)
+    some = told.numbers % every == 0
+    numbers, stamps = told.numbers[some], told.stamps[some]
+    order = np.lexsort((stamps, numbers))
+    gaps = np.diff(stamps[order])[np.diff(numbers[order]) == 0]
+    known = gaps[gaps > 0]
+    usual = float(np.median(known)) / 1e6 if known.size else 0.0
+    return max(usual, params.usual_seconds)
 
 
 def _chain(

@@ -20,6 +20,10 @@ _BY_DEVICE: Final[Mapping[str, float]] = {
 """Arrays with a column a series, and what a new one has in them."""
 
 
+EVERY: Final = slice(None)
+"""All series."""
+
+
 class MovingMeans:
     """The state of the windows; it belongs to one fold and moves on with each `slide`.
 
@@ -68,9 +72,9 @@ class MovingMeans:
         enough &= self.ticks >= self.lengths
         return np.where(enough, self._sums / np.maximum(self.counts, 1.0), np.nan)
 
-    def weights(self) -> Floats:
-        """Return what a mean of less than a whole window counts, as for independent values."""
-        weights: Floats = np.sqrt(self.counts / self.lengths)
+    def weights(self, rows: Ints | slice = EVERY) -> Floats:
+        """Return what means of less than a whole window count, as for independent values."""
+        weights: Floats = np.sqrt(self.counts[:, rows] / self.lengths)
         return weights
 
     def past(self) -> Floats:

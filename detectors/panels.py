@@ -40,44 +40,81 @@ class Panel:
     values: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongValues:
+    """Known values of entities in no order: what a panel is laid out from.
+
+    Attributes:
+        entities: As in a panel.
+        groups: As in a panel.
+        numbers: Which entity each value is of; shape (values,).
+        stamps: At which tick, or time in microseconds; shape (values,).
+        values: A float column.
+    """
+
+    entities: pl.DataFrame
+    groups: Ints
+    numbers: Ints
+    stamps: Ints
+    values: pl.Series
+
+    def panel(self, width: int = 1) -> Panel:
+        """Return the panel of these values.
+
+        Args:
+            width: Width of a tick, in the unit of the stamps.
+
+        Returns:
+            The panel. Several values of one entity at one tick become their median, so that neither
+            row order nor duplicate delivery matters.
+        """
+        stamps = self.stamps if width == 1 else self.stamps // width * width
+        ticks = pl.Series(stamps).unique().sort().to_numpy()
+        cells = np.searchsorted(ticks, stamps)
+        cells += self.numbers * ticks.size
+        return Panel(
+            entities=self.entities,
+            groups=self.groups,
+            ticks=ticks,
+            values=_filled((self.entities.height, ticks.size), cells, self.values),
+        )
+
+
 def build_panel(
     frame: pl.LazyFrame, *, group: Sequence[str], entity: Sequence[str], tick: str, value: str
 ) -> Panel:
-    """Return the panel of a long frame.
+    """Return the panel of a long frame; see `long_values` and `LongValues.panel`."""
+    return long_values(frame, group=group, entity=entity, tick=tick, value=value).panel()
+
+
+def long_values(
+    frame: pl.LazyFrame, *, group: Sequence[str], entity: Sequence[str], tick: str, value: str
+) -> LongValues:
+    """Return the known values of a long frame, with their entities as numbers.
 
     Args:
         frame: One row a value; rows with a null or NaN value, or a null tick, are not known.
         group: Columns that name the peer group; entities of a group are comparable.
         entity: Columns that name an entity within its group.
-        tick: Integer column that orders an entity's values.
+        tick: Column of integers, or of times, that orders an entity's values.
         value: Float column.
-
-    Returns:
-        The panel. Several values of one entity at one tick become their median, so that neither
-        row order nor duplicate delivery matters.
     """
     names = list(dict.fromkeys([*group, *entity]))
     coded = [pl.col(name).cast(pl.Categorical) for name in _texts(frame, names)]
     rows = (
         frame.filter(pl.col(value).is_not_null(), pl.col(value).is_not_nan())
         .drop_nulls(tick)
-        .select(*names, tick, value)
+        .select(*names, pl.col(tick).cast(pl.Int64), value)
         .with_columns(coded)
         .collect(engine="streaming")
     )
     numbers, entities = _numbered(rows.select(names))
-    stamps = rows[tick].to_numpy().astype(np.int64)
-    values = rows[value]
-    del rows
-    ticks = pl.Series(stamps).unique().sort().to_numpy()
-    numbers *= ticks.size
-    numbers += np.searchsorted(ticks, stamps)
-    del stamps
-    return Panel(
+    return LongValues(
         entities=entities,
         groups=group_numbers(entities, group),
-        ticks=ticks,
-        values=_filled((entities.height, ticks.size), numbers, values),
+        numbers=numbers,
+        stamps=rows[tick].to_numpy(),
+        values=rows[value],
     )
 
 

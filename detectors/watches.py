@@ -218,26 +218,36 @@ class Watch:
     def _alarm(self, shifts: Floats, yardstick: Floats, worth: Floats) -> None:
         """Open an alarm for each device of which a mean is beyond its threshold."""
         params, lengths = self._params, self._means.lengths
-        unit = self._spreads.units(max(params.window_ticks))[:, None]
-        unit = np.sqrt(unit**2 + self._spreads.level**2 * (1.0 - worth))
-        unit /= np.maximum(self._means.weights(), MIN_WEIGHT)
-        least = np.where(worth >= OWN_PAST, log(params.min_slowdown), log(params.min_level))
-        limits = np.maximum(np.array(params.min_scores)[:, None] * unit, least)
-        over = (shifts > limits) & (self._open < 0) & (self.tick - self._closed >= lengths)
-        excess = np.where(over, shifts / limits, 0.0)
-        for entity in np.flatnonzero(over.any(axis=0)):
-            window = int(np.argmax(excess[:, entity]))
+        least = min(log(params.min_slowdown), log(params.min_level))
+        rows = np.flatnonzero((shifts > least).any(axis=0) & (self._open < 0))
+        if not rows.size:
+            return
+        near, unit, limits = self._limits(shifts, worth, rows)
+        over = (near > limits) & (self.tick - self._closed[rows] >= lengths)
+        excess = np.where(over, near / limits, 0.0)
+        for at in np.flatnonzero(over.any(axis=0)):
+            window, entity = int(np.argmax(excess[:, at])), int(rows[at])
             alarm = Alarm(
-                entity=int(entity),
+                entity=entity,
                 tick=self.tick,
                 window=params.window_ticks[window],
-                effect=float(shifts[window, entity]),
-                score=float(shifts[window, entity] / unit[window, entity]),
+                effect=float(near[window, at]),
+                score=float(near[window, at] / unit[window, at]),
                 yardstick=float(yardstick[window, entity]),
                 is_level=bool(worth[window, entity] < OWN_PAST),
                 segment=self._segment,
             )
             self._open_alarm(alarm, yardstick[:, entity])
+
+    def _limits(self, shifts: Floats, worth: Floats, rows: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return the shifts of some devices, their units, and where they alarm."""
+        params, own = self._params, worth[:, rows]
+        unit = self._spreads.units(max(params.window_ticks))[:, None]
+        unit = np.sqrt(unit**2 + self._spreads.level**2 * (1.0 - own))
+        unit /= np.maximum(self._means.weights(rows), MIN_WEIGHT)
+        least = np.where(own >= OWN_PAST, log(params.min_slowdown), log(params.min_level))
+        limits = np.maximum(np.array(params.min_scores)[:, None] * unit, least)
+        return shifts[:, rows], unit, limits
 
     def _open_alarm(self, alarm: Alarm, yardstick: Floats) -> None:
         """Take a device for suspect: its yardstick stands still."""
