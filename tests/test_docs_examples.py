@@ -5,7 +5,10 @@ import runpy
 import shlex
 import subprocess
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,19 @@ EXIT_CODES = {"paceline analyze logs/ --format json --fail-on slow --fail-on han
 
 IN_THE_TREE = {"CONTRIBUTING.md"}
 """Pages whose commands are meant for a clone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A reader's folder after the commands of a page.
+
+    Attributes:
+        folder: With `logs`, and what the commands made.
+        wrong: The commands that did not end as promised, each with its exit code.
+    """
+
+    folder: Path
+    wrong: list[tuple[str, int]]
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -86,14 +102,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "sources"
 
 
-@pytest.fixture
-def desk(tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with `logs` in it, as a reader of the pages has one."""
-    (tmp_path / "logs").symlink_to(logs, target_is_directory=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def write_files(page: Path, folder: Path) -> None:
     """Write the files that a page says to write: YAML that begins with its own name."""
     for language, block in blocks_of(page):
@@ -113,35 +121,47 @@ def run_commands(page: Path) -> list[tuple[str, int]]:
     return wrong
 
 
-@pytest.mark.parametrize("page", those(page for page in PAGES if commands_of(page)))
-def test_commands(page: Path, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command of a page ends as the page promises, one after the other."""
-    if page.name in IN_THE_TREE:
-        monkeypatch.chdir(ROOT)
-    write_files(page, desk)
+@pytest.fixture(scope="module")
+def desk_of(tmp_path_factory: pytest.TempPathFactory, logs: Path) -> Callable[[Path], Desk]:
+    """A runner: a page's commands run once, in a folder with `logs` in it, as a reader has one."""
 
-    assert run_commands(page) == []
+    @cache
+    def run(page: Path) -> Desk:
+        folder = tmp_path_factory.mktemp("desk")
+        (folder / "logs").symlink_to(logs, target_is_directory=True)
+        write_files(page, folder)
+        with chdir(ROOT if page.name in IN_THE_TREE else folder):
+            return Desk(folder=folder, wrong=run_commands(page))
+
+    return run
+
+
+@pytest.mark.parametrize("page", those(page for page in PAGES if commands_of(page)))
+def test_commands(page: Path, desk_of: Callable[[Path], Desk]) -> None:
+    """Every command of a page ends as the page promises, one after the other."""
+    assert desk_of(page).wrong == []
 
 
 @pytest.mark.parametrize("page", those(page for page in PAGES if program_of(page)))
-def test_programs(page: Path, desk: Path) -> None:
+def test_programs(page: Path, desk_of: Callable[[Path], Desk]) -> None:
     """The python of a page runs as one program, after the page's commands."""
-    write_files(page, desk)
-    program = desk / "program.py"
+    desk = desk_of(page)
+    program = desk.folder / "program.py"
     program.write_text(program_of(page), encoding="utf-8")
 
-    assert run_commands(page) == []
-    runpy.run_path(str(program))
+    assert desk.wrong == []
+    with chdir(desk.folder):
+        runpy.run_path(str(program))
 
 
 @pytest.mark.parametrize("page", those(page for page in PAGES if tools_of(page)))
-def test_promtool(page: Path, desk: Path, promtool: str) -> None:
+def test_promtool(page: Path, desk_of: Callable[[Path], Desk], promtool: str) -> None:
     """The rules that a page makes pass the tests that were made with them."""
-    write_files(page, desk)
+    desk = desk_of(page)
 
-    assert run_commands(page) == []
+    assert desk.wrong == []
     for line in tools_of(page):
-        subprocess.run([promtool, *shlex.split(line)[1:]], cwd=desk, check=True)
+        subprocess.run([promtool, *shlex.split(line)[1:]], cwd=desk.folder, check=True)
 
 
 def test_exceptions_are_used() -> None:
