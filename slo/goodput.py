@@ -28,6 +28,7 @@ GOODPUT: Final = schema_of(
     | {
         "goodput_ratio": pl.Float64,
         "observed_ettr": pl.Float64,
+        "save_count": pl.Int64,
         "ranks": pl.Int64,
         "gpu_hours_lost": pl.Float64,
     }
@@ -35,6 +36,7 @@ GOODPUT: Final = schema_of(
 """One run, or one attempt of it. A part is null where no input could have told it; those that are
 not null sum to the wall. `goodput_ratio` is productive over wall. `observed_ettr` is the share in
 which nothing had failed and nothing was saved, as the closed form of `slo.reliability` has it.
+`save_count` are the checkpoints that were seen, of the whole run.
 `gpu_hours_lost` is wall without productive and queue (a job that waits holds no GPU) times ranks;
 null where their number is not known."""
 
@@ -116,20 +118,31 @@ def _facts(clock: Clock, stretches: pl.LazyFrame) -> pl.LazyFrame:
         )
     )
     marks = clock.marks.group_by("run").agg(
-        (pl.col("kind") == kind).any().alias(f"has_{kind}")
-        for kind in ("evaluation", "checkpoint", "checkpoint_load")
+        *(
+            (pl.col("kind") == kind).any().alias(f"has_{kind}")
+            for kind in ("evaluation", "checkpoint", "checkpoint_load")
+        ),
+        saved_steps=pl.col("step").filter(pl.col("kind") == "checkpoint").drop_nulls().n_unique(),
     )
     reports = clock.reports.group_by("run").agg(
         has_steps=pl.lit(value=True),
         has_pace=pl.col("has_pace").any(),
         has_data=pl.col("has_data").any(),
         has_saving=(pl.col("save") > 0).any(),
+        saving_reports=(pl.col("save") > 0).sum(),
     )
-    begun = stretches.group_by("run").agg(has_begun=(pl.col("begun") > 0).any())
-    joined = begun
+    is_saving = (pl.col("save") > 0) | (pl.col("saving") > 0)
+    joined = stretches.group_by("run").agg(
+        has_begun=(pl.col("begun") > 0).any(),
+        saving_windows=pl.col("window").filter(is_saving).n_unique(),
+    )
     for frame in (accounts, marks, reports):
         joined = joined.join(frame, on="run", how="left")
-    return joined.with_columns(pl.exclude("run").fill_null(value=False))
+    counts = [pl.col(name) for name in ("saved_steps", "saving_reports", "saving_windows")]
+    seen = pl.coalesce(pl.when(count > 0).then(count) for count in counts)
+    return joined.with_columns(
+        pl.col("^has_.*$").fill_null(value=False), save_count=seen.cast(pl.Int64)
+    )
 
 
 def _could_tell() -> dict[str, pl.Expr]:

@@ -11,10 +11,16 @@ import polars as pl
 from collectors.frames import EVENTS, STEPS, TIME, require, schema_of
 
 MARKS: Final = schema_of(
-    {"run": pl.String, "time": TIME, "kind": pl.String, "is_async": pl.Boolean}
+    {
+        "run": pl.String,
+        "time": TIME,
+        "kind": pl.String,
+        "step": pl.Int64,
+        "is_async": pl.Boolean,
+    }
 )
 """One mark with a time. `kind`: evaluation, checkpoint (saved), checkpoint_start, checkpoint_load
-(loaded), checkpoint_load_start."""
+(loaded), checkpoint_load_start. `step` is null where the mark tells none."""
 
 PAUSES: Final = schema_of({"run": pl.String, "start": TIME, "end": TIME})
 """One time in which a run stood for a save or a load."""
@@ -50,6 +56,7 @@ def dated_marks(events: pl.LazyFrame, steps: pl.LazyFrame) -> pl.LazyFrame:
         .join_asof(lines, on="position", by="source", strategy="forward", check_sortedness=False)
         .with_columns(
             time=pl.coalesce("time", pl.col("next_end") - _JUST_BEFORE),
+            step=pl.col("code").cast(pl.Int64, strict=False),
             is_async=pl.col("message").str.contains("(?i)async").fill_null(value=False),
         )
         .drop_nulls("time")

@@ -1,0 +1,57 @@
+"""How much each GPU, host, rack and switch puts at risk."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from collectors.readings import reading_of
+from slo.blast_radius import budget_blast_radii
+from slo.lives import budget_lives
+
+BEGIN = datetime(2031, 2, 3, tzinfo=UTC)
+
+
+def job(run: str, hours: float, hosts: list[str], world: int | None) -> dict[str, Any]:
+    """A row of `JOBS`."""
+    span = {"start": BEGIN, "end": BEGIN + timedelta(hours=hours)}
+    return {"run": run, "attempt": 0, "state": "COMPLETED", "hosts": hosts, "world": world} | span
+
+
+PLACED = [
+    {"run": "a", "attempt": 0, "rank": rank, "host": f"r1-n{rank // 2}", "gpu": f"gpu {rank % 2}"}
+    for rank in range(4)
+]
+CABLES = [
+    {"node_a": "leaf-1", "port_a": "1", "node_b": "r1-n0", "port_b": "nic0"},
+    {"node_a": "leaf-1", "port_a": "2", "node_b": "r1-n1", "port_b": "nic0"},
+    {"node_a": "leaf-1", "port_a": "9", "node_b": "spine", "port_b": "1"},
+]
+
+
+def radii(jobs: list[dict[str, Any]], **more: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """What each domain puts at risk."""
+    frames = {name: pl.DataFrame(rows) for name, rows in more.items()}
+    reading = reading_of(jobs=pl.DataFrame(jobs), **frames)
+    return budget_blast_radii(reading, budget_lives(reading)).rows()
+
+
+def test_domains() -> None:
+    """A part of a lockstep job puts the whole job at risk; a shared host puts both."""
+    jobs = [job("a", 9.0, ["r1-n0", "r1-n1"], 4), job("b", 4.0, ["r1-n1"], 1)]
+
+    assert radii(jobs, placements=PLACED, links=CABLES) == [
+        ("gpu", "gpu 0 of r1-n0", 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 0 of r1-n1", 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 1 of r1-n0", 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 1 of r1-n1", 1, 1, 4, 36.0, 0.9),
+        ("host", "r1-n1", 2, 2, 4, 40.0, 1.0),
+        ("host", "r1-n0", 1, 2, 4, 36.0, 0.9),
+        ("rack", "r1", 2, 4, 4, 40.0, 1.0),
+        ("switch", "leaf-1", 2, 4, 4, 40.0, 1.0),
+    ]
+
+
+def test_unknown_sizes() -> None:
+    """Where the size of a job is not known, what it has at risk is null."""
+    assert radii([job("a", 9.0, ["x"], None)]) == [("host", "x", 1, None, None, None, None)]
