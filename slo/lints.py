@@ -70,6 +70,7 @@ def lint_windows(
         lints += _lint_factor(window)
         lints += lint_share(window, period_seconds)
         lints += lint_one_failure(window, target_percent)
+    lints += _lint_sum(windows, period_seconds)
     return lints + list(_lint_order(windows))
 
 
@@ -145,6 +146,32 @@ def _lint_factor(window: BurnWindow) -> Iterator[Lint]:
             level="warning",
             text=f"{window.name}: a page at burn rate 1 wakes people for a budget that lasts the "
             "whole period; make it a ticket",
+        )
+
+
+def _lint_sum(windows: tuple[BurnWindow, ...], period_seconds: int) -> Iterator[Lint]:
+    """Yield a warning where the pairs together promise to speak before more is gone than there is.
+
+    Each pair fires when its share is spent. A share of the whole comes too late by itself; shares
+    that sum to more than the whole leave the slowest pair nothing to warn of.
+    """
+    fitting = [window for window in windows if window.long_seconds <= period_seconds]
+    shares = [spent_budget(window, period_seconds) for window in fitting]
+    for window, share in zip(fitting, shares, strict=True):
+        if share >= 1:
+            yield Lint(
+                code="budget-gone",
+                level="warning",
+                text=f"{window.name}: fires when {share:.2%} of the budget is gone, too late "
+                "to save any; use a smaller factor or a shorter window",
+            )
+    if sum(shares) > 1 > max(shares):
+        yield Lint(
+            code="budget-sum",
+            level="warning",
+            text=f"the pairs fire at {', '.join(f'{share:.2%}' for share in shares)} of the "
+            f"{duration(period_seconds)} budget, {sum(shares):.2%} together: what fires one after "
+            "the other comes when the budget is gone; use smaller factors or shorter windows",
         )
 
 

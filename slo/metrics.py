@@ -116,6 +116,66 @@ SOURCE_AGE_SECONDS = Metric(
     help="Age of the newest sample of a source; the series exists for every configured source.",
 )
 
+CHECKPOINTS_TOTAL = Metric(
+    name="paceline_checkpoints_total",
+    kind="counter",
+    labels=RUN_LABELS,
+    help="Checkpoints that ended, committed or not. No series: no source tells of this run's.",
+)
+CHECKPOINT_FAILURES_TOTAL = Metric(
+    name="paceline_checkpoint_failures_total",
+    kind="counter",
+    labels=RUN_LABELS,
+    help="Checkpoints that were begun and never committed. Exists from the first checkpoint on, so "
+    "no series means not told, never zero.",
+)
+CHECKPOINT_SECONDS = Metric(
+    name="paceline_checkpoint_seconds",
+    kind="histogram",
+    labels=RUN_LABELS,
+    help="Seconds that committed checkpoints held training up. No series: no source tells.",
+)
+ATTEMPTS_TOTAL = Metric(
+    name="paceline_run_attempts_total",
+    kind="counter",
+    labels=RUN_LABELS,
+    help="Attempts of the run that ended, for whatever reason. No series: no source tells.",
+)
+ATTEMPT_FAILURES_TOTAL = Metric(
+    name="paceline_run_attempt_failures_total",
+    kind="counter",
+    labels=RUN_LABELS,
+    help="Attempts that a failure ended; done and cancelled ones are none. Exists from the first "
+    "end on, so no series means not told, never zero.",
+)
+RESUME_SECONDS = Metric(
+    name="paceline_run_resume_seconds",
+    kind="histogram",
+    labels=RUN_LABELS,
+    help="Seconds from the end of a failed attempt to the first new step of the next one. No "
+    "series: nothing has resumed, or no source tells.",
+)
+JOB_START_SECONDS = Metric(
+    name="paceline_job_start_seconds",
+    kind="histogram",
+    labels=("cluster",),
+    help="Seconds from a job's start on its hosts to its first step. No series: no job told both.",
+)
+PORT_PAUSED_SECONDS_TOTAL = Metric(
+    name="paceline_port_paused_seconds_total",
+    kind="counter",
+    labels=("cluster", "node", "device"),
+    help="Seconds for which the network told the port to stop. No series: the port counts no pause "
+    "time, which says nothing about pauses.",
+)
+PORT_WATCHED_SECONDS_TOTAL = Metric(
+    name="paceline_port_watched_seconds_total",
+    kind="counter",
+    labels=("cluster", "node", "device"),
+    help="Seconds over which the pause time of the port was counted, gaps left out. No series: the "
+    "port counts no pause time.",
+)
+
 METRICS: tuple[Metric, ...] = (
     STEPS_TOTAL,
     SLOW_STEPS_TOTAL,
@@ -131,5 +191,14 @@ METRICS: tuple[Metric, ...] = (
     VERDICTS,
     INCIDENT_OPEN,
     SOURCE_AGE_SECONDS,
+    CHECKPOINTS_TOTAL,
+    CHECKPOINT_FAILURES_TOTAL,
+    CHECKPOINT_SECONDS,
+    ATTEMPTS_TOTAL,
+    ATTEMPT_FAILURES_TOTAL,
+    RESUME_SECONDS,
+    JOB_START_SECONDS,
+    PORT_PAUSED_SECONDS_TOTAL,
+    PORT_WATCHED_SECONDS_TOTAL,
 )
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -49,7 +49,7 @@ def load_objectives(*paths: Path) -> list[Objective]:
         DocumentError: A file is not UTF-8 text.
         ValueError: As `parse_objectives`.
     """
-    return _objectives({path.name: _text(path) for path in spec_files(*paths)})
+    return objectives_of({str(path): read_text(path) for path in spec_files(*paths)})
 
 
 def spec_files(*paths: Path) -> list[Path]:
@@ -84,7 +84,7 @@ def parse_objectives(text: str, *, source: str) -> list[Objective]:
         ExclusionError: Maintenance without a zone, a length or an author.
         ValueError: As `openslo_objectives`, `sloth_objectives` and `pyrra_objectives`.
     """
-    return _objectives({source: text})
+    return objectives_of({source: text})
 
 
 def load_ready(name: str = TRAINING_STEPS) -> Objective:
@@ -105,19 +105,30 @@ def load_library() -> list[Objective]:
     """Return every objective that comes with the package, by name."""
     folder = files("slo").joinpath("library")
     texts = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir()}
-    return _objectives({name: texts[name] for name in sorted(texts)})
+    return objectives_of({name: texts[name] for name in sorted(texts)})
 
 
-def _text(path: Path) -> str:
-    """Return the text of a file."""
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        DocumentError: It is not UTF-8 text.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path.name}: wanted UTF-8 text, found {error}; {WAY_OUT}") from error
 
 
-def _objectives(texts: Mapping[str, str]) -> list[Objective]:
-    """Return the objectives of texts that may refer to each other."""
+def objectives_of(texts: Mapping[str, str]) -> list[Objective]:
+    """Return the objectives of texts that may refer to each other, in their order.
+
+    Args:
+        texts: YAML by what messages call it.
+
+    Raises:
+        ValueError: As `parse_objectives`.
+    """
     documents = [
         document for source, text in texts.items() for document in split_documents(text, source)
     ]

@@ -8,8 +8,8 @@ from typer.testing import CliRunner, Result
 from paceline.commands.slo.app import app
 from paceline.main import app as paceline
 from slo import rules as rules_module
-from slo.specs import load_ready
 from slo.rules import burn_rules
+from slo.specs import load_library, load_ready
 
 GENERATED = Path(rules_module.__file__).parent / "generated"
 LIBRARY = Path(rules_module.__file__).parent / "library" / "training-steps.yml"
@@ -133,6 +133,20 @@ def test_several(tmp_path: Path) -> None:
 
     assert (printed.exit_code, written.exit_code, len(written.stdout.split())) == (2, 0, 4)
     assert "several objectives (training-steps, other)" in printed.stderr
+
+
+def test_library(tmp_path: Path) -> None:
+    """Ready objectives are chosen by name, all of them at once, or beside files."""
+    one = run("--library", "job-start")
+    every = run("--library", "all", "--out", tmp_path)
+    both = run(LIBRARY, "--library", "job-start", "--out", tmp_path / "both")
+    gone = run("--library", "gone")
+
+    assert (one.exit_code, one.stdout) == (0, burn_rules(load_ready("job-start")))
+    assert len(every.stdout.split()) == 2 * len(load_library())
+    assert len(both.stdout.split()) == 4
+    assert (gone.exit_code, len(gone.stderr.splitlines())) == (2, 1)
+    assert "no ready objective 'gone'; known: checkpoint-duration, " in gone.stderr
 
 
 def test_help() -> None:

@@ -107,9 +107,24 @@ def test_lengths(change: dict[str, int], days: int, codes: list[str]) -> None:
 
 def test_order_of_factors() -> None:
     """A longer window with a factor no smaller is named: it can only fire later."""
-    (found,) = lint(PAGE, replace(TICKET, factor=PAGE.factor, budget_ratio=Decimal("1.44")))
+    found = lint(PAGE, replace(TICKET, factor=PAGE.factor, budget_ratio=Decimal("1.44")))
 
-    assert found.code == "factor-order"
+    assert [each.code for each in found] == ["budget-gone", "factor-order"]
+
+
+def test_sum_of_shares() -> None:
+    """Pairs that each leave something, and together nothing, are named."""
+    long = replace(TICKET, factor=Decimal(6), budget_ratio=Decimal("0.6"))
+    short = replace(TICKET, severity="page", long_seconds=2 * DAY, factor=Decimal(9))
+
+    (found,) = lint(replace(short, budget_ratio=Decimal("0.6")), long)
+
+    assert found == Lint(
+        code="budget-sum",
+        level="warning",
+        text="the pairs fire at 60.00%, 60.00% of the 30d budget, 120.00% together: what fires "
+        "one after the other comes when the budget is gone; use smaller factors or shorter windows",
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from paceline.reports import documents
 from slo.specs import load_library
 modules = (alerts, collectors, dashboards, detectors, paceline, slo, documents)
 assert all(one.__file__.startswith(sys.argv[1]) for one in modules), modules
-assert [one.name for one in load_library()] == ["training-steps"]
+assert "training-steps" in [one.name for one in load_library()]
 assert check_files(build_boards(), JSON_FOLDER) == []
 """
 

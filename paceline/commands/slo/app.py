@@ -13,6 +13,12 @@ COMMANDS: Final = (
         attribute="rules_command",
         summary="Make Prometheus rules, and promtool tests for them, from OpenSLO objectives.",
     ),
+    LazyCommand(
+        name="check",
+        module="paceline.commands.slo.check",
+        attribute="check_command",
+        summary="Say what is doubtful about objectives and rule files, each with its way out.",
+    ),
 )
 """Every command: adding one is one entry here; `summary` is the first line of its docstring."""
 

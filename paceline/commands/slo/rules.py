@@ -5,21 +5,28 @@ from typing import Annotated
 
 import typer
 
-from slo.lints import Lint, LintParams, lint_windows
+from slo.lints import LintParams
+from slo.objective_lints import lint_objective
 from slo.objectives import Objective
 from slo.rule_tests import burn_rule_tests
 from slo.rules import burn_rules
-from slo.specs import load_objectives, load_ready
+from slo.specs import NoReadyObjectiveError, load_library, load_objectives, load_ready
 
 
 def rules_command(
-    objective: Annotated[
-        Path | None,
+    paths: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="OBJECTIVE.yml",
-            help="OpenSLO v1 file; several documents are several objectives. "
-            "Default: the training-steps objective that comes with Paceline.",
+            metavar="OBJECTIVE.yml...",
+            help="Specs (OpenSLO, Sloth, Pyrra), or folders of them; several documents are "
+            "several objectives. Default: the training-steps objective that comes with Paceline.",
             show_default=False,
+        ),
+    ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A ready objective instead of a file, or `all`; may stand twice."
         ),
     ] = None,
     out: Annotated[
@@ -43,9 +50,9 @@ def rules_command(
     if check and out is None:
         raise _refused("wanted --out DIR beside --check, found none; name the folder to check")
     try:
-        objectives = [load_ready()] if objective is None else load_objectives(objective)
+        objectives = _objectives(paths or [], library or [])
         files = {name: text for each in objectives for name, text in _files(each).items()}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NoReadyObjectiveError) as error:
         # Every refusal of a document is one of these, and its message already says the way out.
         raise _refused(str(error)) from error
     for each in objectives:
@@ -56,6 +63,14 @@ def rules_command(
         _compare(out, files)
     else:
         _write(out, files)
+
+
+def _objectives(paths: list[Path], names: list[str]) -> list[Objective]:
+    """Return the objectives of files and the ready ones; training steps where neither is named."""
+    found = load_objectives(*paths) if paths else []
+    if "all" in names:
+        return found + load_library()
+    return found + [load_ready(name) for name in names] or [load_ready()]
 
 
 def _files(objective: Objective) -> dict[str, str]:
@@ -75,12 +90,7 @@ def _refused(message: str) -> typer.Exit:
 
 def _print_lints(objective: Objective) -> None:
     """Print what is doubtful about an objective, beside the output and not in it."""
-    lints: list[Lint] = lint_windows(
-        objective.windows,
-        target_percent=objective.target_percent,
-        period_seconds=objective.period_seconds,
-        params=LintParams(),
-    )
+    lints = lint_objective(objective, LintParams())
     for lint in lints:
         typer.echo(f"{lint.level}: {objective.name}: {lint.text}", err=True)
 
