@@ -19,6 +19,13 @@ COMMANDS: Final = (
         attribute="check_command",
         summary="Say what is doubtful about objectives and rule files, each with its way out.",
     ),
+    LazyCommand(
+        name="backtest",
+        module="paceline.commands.slo.backtest",
+        attribute="backtest_command",
+        summary="Replay an alert policy over history: what would have paged, how fast, and what "
+        "for.",
+    ),
 )
 """Every command: adding one is one entry here; `summary` is the first line of its docstring."""
 
