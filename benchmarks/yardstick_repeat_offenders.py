@@ -25,12 +25,10 @@ FIRST: Final = datetime(2015, 1, 1, tzinfo=UTC)
 WINDOW: Final = timedelta(days=90)
 CUTOFFS: Final = 9
 TOP: Final = 50
-BATCH_DIGITS: Final = 7
 SEEDS: Final = range(5)
-ALL: Final = frozenset({*(f"number {at}" for at in range(1, 6)), "batch"})
-"""Column, row, cage, slot and node of a location such as `c14-6c1s0n0`, and the batch."""
-
 CAGE: Final = frozenset({"number 3"})
+"""Of column, row, cage, slot and node in a location such as `c14-6c1s0n0`."""
+
 TIE_BREAK: Final = 1e-6
 
 Scores = tuple[float, float]
@@ -43,7 +41,7 @@ def figures(data: Path) -> list[Figure]:
     cutoffs = [FIRST + WINDOW * at for at in range(CUTOFFS)]
     ours, cage = (
         np.array([ranked(stints, cutoff, *way) for cutoff in cutoffs]).mean(axis=0)
-        for way in ((ClassParams().weight, ALL), (TIE_BREAK, CAGE))
+        for way in ((ClassParams().weight, None), (TIE_BREAK, CAGE))
     )
     return [
         _titan("average precision", ours[0], 0.070, cage[0], "0.062"),
@@ -64,7 +62,7 @@ def _titan(what: str, ours: float, bar: float, cage: float, published: str) -> F
 
 
 def read_stints(path: Path) -> pl.DataFrame:
-    """Return stints of GPUs: `stint`, `part`, `host`, `batch`, `start`, `end`, `failed`."""
+    """Return stints of GPUs: `stint`, `part`, `host`, `start`, `end`, `failed`."""
     told = pl.read_csv(path, schema_overrides={"SN": pl.String})
     moment = {
         name: pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
@@ -73,21 +71,22 @@ def read_stints(path: Path) -> pl.DataFrame:
     return told.select(
         part="SN",
         host="location",
-        batch=pl.col("SN").str.slice(0, BATCH_DIGITS),
         start=moment["insert"],
         end=moment["remove"],
         failed=pl.col("event").is_not_null(),
     ).with_row_index("stint")
 
 
-def ranked(stints: pl.DataFrame, cutoff: datetime, weight: float, wanted: frozenset[str]) -> Scores:
+def ranked(
+    stints: pl.DataFrame, cutoff: datetime, weight: float, wanted: frozenset[str] | None
+) -> Scores:
     """Return how well the ranking at a cutoff foretells the failures of the next 90 days.
 
     Args:
         stints: What `read_stints` returns.
         cutoff: What ended before it is known, and that is all.
         weight: What the ratio of a part's classes is worth beside one failure of its own.
-        wanted: Which classes are looked at.
+        wanted: Which classes are looked at; null takes all of the place and of the serial.
     """
     began = stints.filter(pl.col("start") <= cutoff)
     known = began.with_columns(
@@ -106,8 +105,10 @@ def ranked(stints: pl.DataFrame, cutoff: datetime, weight: float, wanted: frozen
     return _average_precision(hits), float(hits[:TOP].mean())
 
 
-def _class_ratios(known: pl.DataFrame, cutoff: datetime, wanted: frozenset[str]) -> pl.DataFrame:
-    """Return `stint` and `ratio`: how often the place and the batch of each stint fail."""
+def _class_ratios(
+    known: pl.DataFrame, cutoff: datetime, wanted: frozenset[str] | None
+) -> pl.DataFrame:
+    """Return `stint` and `ratio`: how often the place and the batches of each stint fail."""
     params = ClassParams()
     failures = _faded(known, "stint", cutoff, params.half_life_days)
     spans = known.lazy().select(
@@ -122,8 +123,28 @@ def _class_ratios(known: pl.DataFrame, cutoff: datetime, wanted: frozenset[str])
         .with_columns(pl.col("failures").fill_null(0.0))
     )
     placed, names = name_classes(rows, params)
-    classes = [name for name in (*names, "batch") if name in wanted]
+    batches = _batches(placed["part"], params)
+    placed = placed.hstack(batches)
+    classes = [name for name in (*names, *batches.columns) if wanted is None or name in wanted]
     return placed.select("stint", ratio=class_ratios(placed, classes, params))
+
+
+def _batches(serials: pl.Series, params: ClassParams) -> pl.DataFrame:
+    """Return batches within batches: each start of a serial that divides the parts further.
+
+    Serials are given in the order of making, so each digit more is a smaller batch; it is one as
+    long as it has as many members on average as a class must have.
+    """
+    digits = serials.str.len_chars().max()
+    starts = [serials.str.slice(0, at).alias(f"first {at}") for at in range(1, int(str(digits)))]
+    counts = [1, *(start.n_unique() for start in starts)]
+    most = serials.len() / params.min_members
+    kept = [
+        start
+        for start, fewer, count in zip(starts, counts, counts[1:], strict=False)
+        if fewer < count <= most
+    ]
+    return pl.DataFrame(kept)
 
 
 def _faded(known: pl.DataFrame, key: str, cutoff: datetime, half_life_days: float) -> pl.DataFrame:
