@@ -1,8 +1,8 @@
 """`python -m benchmarks.slo_backtest`: INC-2291 under the shipped objective, and other windows.
 
 SIMULATED: ten runs of 256 GPUs, each ten healthy weeks and then a day on which all steps are 18 %
-slower for two hours. Prints the table of docs/guides/backtest-alerts.md; ends with 1 when a bar does
-not hold: the page at most 15 minutes after the onset, and none in the healthy weeks.
+slower for two hours. Prints the table of docs/guides/backtest-alerts.md; ends with 1 when a bar is
+missed: the page at most 15 minutes after the onset, and none in the healthy weeks.
 """
 
 import resource
