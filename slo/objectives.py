@@ -178,11 +178,11 @@ class Objective:
                     f"objective {self.name!r}: cannot group by {label!r}; wanted a label name "
                     f"that is none of {sorted(RESERVED_LABELS)}"
                 )
-        for label in self.labels:
+        for one in self.labels:
             taken = RESERVED_LABELS | set(self.group_labels)
-            if label.name in taken or not _LABEL.fullmatch(label.name):
+            if one.name in taken or not _LABEL.fullmatch(one.name):
                 raise GroupLabelError(
-                    f"objective {self.name!r}: alerts cannot carry the label {label.name!r}; "
+                    f"objective {self.name!r}: alerts cannot carry the label {one.name!r}; "
                     f"wanted a label name that is none of {sorted(taken)}"
                 )
 

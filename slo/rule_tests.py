@@ -1,67 +1,46 @@
-"""promtool tests for the rules of an objective, expecting what our own evaluator computes.
+"""promtool tests for the rules of an objective: a file beside each rule file.
 
-Source: Prometheus, "Unit Testing for Rules". A made-up history is evaluated over frames and the
-alerts it should raise are written down; promtool then evaluates the rules on the same history. So
-each generated file also proves that rules and frames agree.
+Source: Prometheus, "Unit Testing for Rules". Whole histories go through records and alerts, and
+every number that an expression compares with is tried just above and just below.
 """
 
-import re
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Final
 
-import polars as pl
-
-from collectors.frames import TIME
-from slo.alert_states import burn_alerts
-from slo.burns import burn_rates
-from slo.growth import BurnParams, Mode
-from slo.objectives import Objective
-from slo.rules import (
+from slo.burn_rules import PAIR_SUFFIX, ROUTED_SUFFIXES, routed_severities
+from slo.data_rules import (
     ABSENT_FOR_SECONDS,
-    absent_reason,
-    alert_name,
-    burn_annotations,
-    burn_labels,
+    FORGET_SECONDS,
+    MAX_AGE_SECONDS,
     data_annotations,
     data_labels,
-    dump_yaml,
-    group_names,
 )
-from slo.selectors import Matcher, MatchSign, quoted
-from slo.windows import MINUTE_SECONDS
+from slo.edge_tests import edge_tests
+from slo.example_histories import (
+    HEALTHY,
+    SLOW,
+    Course,
+    History,
+    group_histories,
+    sample_seconds,
+    step_seconds,
+)
+from slo.expected_alerts import alert_tests, evaluated, expectation, filled_groups
+from slo.objectives import Counting, Objective
+from slo.record_tests import record_tests
+from slo.rules import group_names
+from slo.windows import MINUTE_SECONDS, duration
+from slo.yaml_text import dump_yaml
 
-# promtool counts from the epoch; so does the made-up history.
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_HEALTHY_MINUTES: Final = 120
-_SLOW_MINUTES: Final = 60
-_RECOVERED_MINUTES: Final = 90
-_MINUTES: Final = _HEALTHY_MINUTES + _SLOW_MINUTES + _RECOVERED_MINUTES
-_EVENTS_PER_MINUTE: Final = 4
+_HEALTHY_STEPS: Final = 30
+_QUIET_STEPS: Final = 20
+_SLOW_STEPS: Final = 30
+_RECOVERED_STEPS: Final = 40
+_SAMPLES_BEFORE_END: Final = 11
 _STRUCK, _SPARED = "a", "b"
 
-_GROWING: Final = f"0+{_EVENTS_PER_MINUTE}x{_MINUTES}"
-_FLAT: Final = f"0x{_MINUTES}"
-_RISING_WHEN_SLOW: Final = (
-    f"0x{_HEALTHY_MINUTES} {_EVENTS_PER_MINUTE}+{_EVENTS_PER_MINUTE}x{_SLOW_MINUTES - 1} "
-    f"{_EVENTS_PER_MINUTE * _SLOW_MINUTES}x{_RECOVERED_MINUTES - 1}"
-)
-_STANDING_WHEN_SLOW: Final = (
-    f"0+{_EVENTS_PER_MINUTE}x{_HEALTHY_MINUTES} "
-    f"{_EVENTS_PER_MINUTE * _HEALTHY_MINUTES}x{_SLOW_MINUTES - 1} "
-    f"{_EVENTS_PER_MINUTE * (_HEALTHY_MINUTES + 1)}+{_EVENTS_PER_MINUTE}x{_RECOVERED_MINUTES - 1}"
-)
-
-
-_OPPOSITE: Final[dict[str, MatchSign]] = {"=": "!=", "!=": "=", "=~": "!~", "!~": "=~"}
-
-History = tuple[str, dict[str, str], str]
-"""A made-up series: metric, labels, and values in promtool's short form."""
-
-
-class NoExampleError(ValueError):
-    """No label value is known that a matcher would accept."""
+RuleTest = dict[str, object]
 
 
 def burn_rule_tests(objective: Objective, *, rules_file: str) -> str:
@@ -76,9 +55,16 @@ def burn_rule_tests(objective: Objective, *, rules_file: str) -> str:
     """
     document = {
         "rule_files": [rules_file],
-        "evaluation_interval": "1m",
+        "evaluation_interval": f"{step_seconds(objective)}s",
         "group_eval_order": group_names(objective),
-        "tests": [_slow_and_back(objective), _no_part(objective), _nothing(objective)],
+        "tests": [
+            _slow_and_back(objective),
+            *_quiet(objective),
+            _stopped(objective),
+            _nothing(objective),
+            *edge_tests(objective),
+            *record_tests(objective),
+        ],
     }
     return (
         f"# Run with `promtool test rules`; expectations come from our own evaluator.\n"
@@ -86,209 +72,98 @@ def burn_rule_tests(objective: Objective, *, rules_file: str) -> str:
     )
 
 
-def _slow_and_back(objective: Objective) -> dict[str, object]:
-    """Return the test of one group that turns bad for an hour while another stays healthy."""
-    part = objective.bad or objective.good or objective.total
-    all_, part_of_struck, part_of_spared = _courses(objective)
-    labels = {group: _labels(objective, part.matchers, group) for group in (_STRUCK, _SPARED)}
-    groups = [(_STRUCK, all_[0], part_of_struck), (_SPARED, all_[1], part_of_spared)]
-    histories: list[History] = []
-    for group, total, values in groups if objective.group_labels else groups[:1]:
-        histories.append((objective.total.metric, _total_labels(objective, group), total))
-        histories.append((part.metric, labels[group], values))
-    return {
-        "name": f"{objective.name}: bad for an hour, then healthy again",
-        "interval": "1m",
-        "input_series": [_input(*history) for history in histories],
-        "alert_rule_test": _expectations(objective, histories),
+def _slow_and_back(objective: Objective) -> RuleTest:
+    """Return the test of one group that turns bad for a while and of one that stays healthy."""
+    per_step = step_seconds(objective) // sample_seconds(objective)
+    slow = _course([(HEALTHY, _HEALTHY_STEPS), (SLOW, _SLOW_STEPS), (HEALTHY, _RECOVERED_STEPS)])
+    struck = [share for share in slow for _ in range(per_step)]
+    histories = group_histories(objective, _STRUCK, struck)
+    spared = group_histories(objective, _SPARED, [HEALTHY] * len(struck))
+    if histories[0].labels != spared[0].labels:
+        histories += spared
+    return _history_test(objective, "bad for a while, then healthy again", histories)
+
+
+def _history_test(objective: Objective, name: str, histories: list[History]) -> RuleTest:
+    """Return the test of a history: what fires around every change, and at its end."""
+    step, sample = step_seconds(objective), sample_seconds(objective)
+    judged = evaluated(objective, histories, sample_seconds=sample, step_seconds=step)
+    end = (len(histories[0].values) - 1) * sample // step * step
+    seconds = {end} | {each - lag for each in judged.changes for lag in (0, step)}
+    checks = [check for second in sorted(seconds) for check in alert_tests(judged, second)]
+    return _test(objective, name, [one.input for one in histories], checks)
+
+
+def _course(stretches: list[tuple[float, int]]) -> Course:
+    """Return what happens, stretch by stretch: a bad share, and for how many steps."""
+    return [share for share, count in stretches for _ in range(count)]
+
+
+def _quiet(objective: Objective) -> list[RuleTest]:
+    """Return the tests of groups that nothing bad is known of."""
+    silent = group_histories(objective, _STRUCK, [HEALTHY] * _QUIET_STEPS)
+    is_counted = objective.counting is not Counting.SAMPLES
+    tests: list[RuleTest] = []
+    if is_counted and objective.bad is not None:
+        tests.append(_history_test(objective, "no series of bad events", silent[:1]))
+    if is_counted:
+        flat = [replace(one, values=[0.0] * len(one.values)) for one in silent]
+        tests.append(_history_test(objective, "no traffic", flat))
+    return tests
+
+
+def _stopped(objective: Objective) -> RuleTest:
+    """Return the test of a group whose samples end."""
+    step, sample = step_seconds(objective), sample_seconds(objective)
+    last = _SAMPLES_BEFORE_END * sample
+    (total, *_) = group_histories(objective, _STRUCK, [HEALTHY] * (_SAMPLES_BEFORE_END + 1))
+    texts = data_annotations(objective, "DataAge")
+    group = {label: total.labels[label] for label in objective.group_labels}
+    alert: dict[str, object] = {
+        "exp_labels": group | data_labels(objective),
+        "exp_annotations": filled_groups(texts, group),
     }
+    checks: list[dict[str, object]] = []
+    for edge, lag in product((MAX_AGE_SECONDS, FORGET_SECONDS), (-MINUTE_SECONDS, MINUTE_SECONDS)):
+        second = (last + edge + lag) // step * step
+        is_missed = MAX_AGE_SECONDS < second - last <= FORGET_SECONDS
+        checks.append(expectation(objective, "DataAge", second, [alert] if is_missed else []))
+    return _test(objective, "no newer samples", [total.input], checks)
 
 
-def _courses(objective: Objective) -> tuple[tuple[str, str], str, str]:
-    """Return the values of the total of both groups, and of the part of each.
-
-    Where good events are some of the total's own series, the rest of these are the bad ones.
-    """
-    if objective.bad is not None:
-        return (_GROWING, _GROWING), _RISING_WHEN_SLOW, _FLAT
-    if objective.good is not None and objective.good.metric == objective.total.metric:
-        return (_RISING_WHEN_SLOW, _FLAT), _STANDING_WHEN_SLOW, _GROWING
-    return (_GROWING, _GROWING), _STANDING_WHEN_SLOW, _GROWING
-
-
-def _no_part(objective: Objective) -> dict[str, object]:
-    """Return the test of a group for which bad (or good) events never had a series."""
-    values = _GROWING if objective.bad else _FLAT
-    series = _input(objective.total.metric, _total_labels(objective, _STRUCK), values)
-    return {
-        "name": f"{objective.name}: events, and no series of bad or good ones",
-        "interval": "1m",
-        "input_series": [series],
-        "alert_rule_test": [
-            {"eval_time": "1h", "alertname": alert_name(objective, suffix), "exp_alerts": []}
-            for suffix in ("BudgetBurn", "DataFault", "Absent")
-        ],
-    }
-
-
-def _nothing(objective: Objective) -> dict[str, object]:
+def _nothing(objective: Objective) -> RuleTest:
     """Return the test of an objective without any series."""
+    step = step_seconds(objective)
     known = {m.label: m.value for m in objective.total.matchers if m.sign == "="}
-    alert = {
+    alert: dict[str, object] = {
         "exp_labels": known | data_labels(objective),
-        "exp_annotations": data_annotations(objective, absent_reason(objective)),
+        "exp_annotations": data_annotations(objective, "Absent"),
     }
-    minutes = ABSENT_FOR_SECONDS // MINUTE_SECONDS
-    name = alert_name(objective, "Absent")
+    fires = -(-ABSENT_FOR_SECONDS // step) * step
+    checks = [
+        expectation(objective, "Absent", fires - step, []),
+        expectation(objective, "Absent", fires, [alert]),
+        *(
+            expectation(objective, suffix, fires, [])
+            for suffix in (
+                PAIR_SUFFIX,
+                *(ROUTED_SUFFIXES[severity] for severity in routed_severities(objective)),
+            )
+        ),
+    ]
+    return _test(objective, "no series at all", [], checks)
+
+
+def _test(
+    objective: Objective,
+    name: str,
+    series: list[dict[str, str]],
+    checks: list[dict[str, object]],
+) -> RuleTest:
+    """Return one test of promtool."""
     return {
-        "name": f"{objective.name}: no series at all",
-        "interval": "1m",
-        "input_series": [],
-        "alert_rule_test": [
-            {"eval_time": f"{minutes - 1}m", "alertname": name, "exp_alerts": []},
-            {"eval_time": f"{minutes}m", "alertname": name, "exp_alerts": [alert]},
-            {
-                "eval_time": f"{minutes}m",
-                "alertname": alert_name(objective, "BudgetBurn"),
-                "exp_alerts": [],
-            },
-        ],
+        "name": f"{objective.name}: {name}",
+        "interval": duration(sample_seconds(objective)),
+        "input_series": series,
+        "alert_rule_test": checks,
     }
-
-
-def _total_labels(objective: Objective, group: str) -> dict[str, str]:
-    """Return labels that the total accepts, and that are not those of its bad or good part."""
-    total = objective.total.matchers
-    part = objective.bad or objective.good or objective.total
-    if part.metric != objective.total.metric:
-        return _labels(objective, total, group)
-    for matcher in part.matchers:
-        refused = replace(matcher, sign=_OPPOSITE[matcher.sign])
-        with suppress(NoExampleError):
-            return _labels(objective, (*total, refused), group)
-    raise NoExampleError(
-        f"wanted series of {objective.total.text} that are not of {part.text}, found none; "
-        "write the promtool test by hand"
-    )
-
-
-def _labels(objective: Objective, matchers: tuple[Matcher, ...], group: str) -> dict[str, str]:
-    """Return labels that matchers accept, of one group."""
-    labels = {label: f"{label}-{group}" for label in objective.group_labels}
-    for name in sorted({matcher.label for matcher in matchers}):
-        labels[name] = _example([matcher for matcher in matchers if matcher.label == name])
-    return labels
-
-
-def _example(matchers: list[Matcher]) -> str:
-    """Return a value of one label that each of its matchers accepts."""
-    written = [part for matcher in matchers for part in matcher.value.split("|")]
-    for value in ("500", "200", "other", "a", *written):
-        if all(_accepts(matcher, value) for matcher in matchers):
-            return value
-    wanted = " and ".join(f"{m.label}{m.sign}{m.value!r}" for m in matchers)
-    raise NoExampleError(
-        f"wanted a value that fulfils {wanted}, found none; write the promtool test by hand"
-    )
-
-
-def _accepts(matcher: Matcher, value: str) -> bool:
-    """Return whether a label value fulfils a matcher."""
-    if matcher.sign in {"=", "!="}:
-        is_same = value == matcher.value
-    else:
-        is_same = re.fullmatch(matcher.value, value) is not None
-    return is_same == (matcher.sign in {"=", "=~"})
-
-
-def _input(metric: str, labels: dict[str, str], values: str) -> dict[str, str]:
-    """Return one input series of promtool."""
-    inside = ",".join(f"{name}={quoted(value)}" for name, value in sorted(labels.items()))
-    return {"series": f"{metric}{{{inside}}}", "values": values}
-
-
-def _expectations(objective: Objective, histories: list[History]) -> list[dict[str, object]]:
-    """Return what fires around every change, as our own evaluator has it."""
-    series = _series(histories)
-    times = _times(_MINUTES)
-    burns = burn_rates(series, objective, times, BurnParams(mode=Mode.PARITY))
-    alerts = burn_alerts(burns, objective, times)
-    minutes = {_HEALTHY_MINUTES, _MINUTES}
-    for changed in (*alerts["fired_at"], *alerts["resolved_at"].drop_nulls()):
-        minute = (changed - _START) // timedelta(minutes=1)
-        minutes |= {minute - 1, minute}
-    return [
-        {
-            "eval_time": f"{minute}m",
-            "alertname": alert_name(objective, "BudgetBurn"),
-            "exp_alerts": _firing(objective, burns, alerts, _START + timedelta(minutes=minute)),
-        }
-        for minute in sorted(minutes)
-    ]
-
-
-def _times(minutes: int) -> pl.Series:
-    """Return every full minute from the start on."""
-    return pl.Series([_START + timedelta(minutes=m) for m in range(minutes + 1)], dtype=TIME)
-
-
-def _series(histories: list[History]) -> pl.DataFrame:
-    """Return the made-up history as a frame of series."""
-    frames = [
-        pl.DataFrame(
-            {"metric": metric, **labels, "time": _times(_MINUTES), "value": _expanded(values)}
-        )
-        for metric, labels, values in histories
-    ]
-    return pl.concat(frames, how="diagonal")
-
-
-def _expanded(values: str) -> list[float]:
-    """Return the numbers that promtool's short form stands for: `a+bxn` is n + 1 of them."""
-    numbers: list[float] = []
-    for first, step, count in re.findall(r"(\d+)(?:\+(\d+))?x(\d+)", values):
-        numbers += [float(int(first) + int(step or 0) * n) for n in range(int(count) + 1)]
-    return numbers
-
-
-def _firing(
-    objective: Objective, burns: pl.DataFrame, alerts: pl.DataFrame, now: datetime
-) -> list[dict[str, object]]:
-    """Return the alerts that fire at a time, with labels and annotations filled in."""
-    key = [*objective.group_labels, "severity", "long_seconds", "short_seconds"]
-    resolves = pl.col("resolved_at")
-    # An alert that is held shows the value of the last evaluation at which its condition held.
-    values = (
-        burns.filter("fires", pl.col("time") <= now)
-        .group_by(key)
-        .agg(pl.col("long_error_ratio").sort_by("time").last())
-    )
-    firing = (
-        alerts.filter(pl.col("fired_at") <= now, resolves.is_null() | (resolves > now))
-        .join(values, on=key)
-        .sort(*objective.group_labels, "long_seconds")
-    )
-    windows = {(w.severity, w.long_seconds, w.short_seconds): w for w in objective.windows}
-    expected: list[dict[str, object]] = []
-    for row in firing.iter_rows(named=True):
-        window = windows[row["severity"], row["long_seconds"], row["short_seconds"]]
-        labels = {label: str(row[label]) for label in objective.group_labels}
-        texts = burn_annotations(objective, window)
-        expected.append(
-            {
-                "exp_labels": labels | burn_labels(objective, window),
-                "exp_annotations": _filled(texts, labels, row["long_error_ratio"]),
-            }
-        )
-    return expected
-
-
-def _filled(texts: dict[str, str], labels: dict[str, str], value: float) -> dict[str, str]:
-    """Return annotations as Prometheus fills them in."""
-    filled = dict(texts)
-    for key, text in texts.items():
-        whole = text.replace("{{ $value | humanizePercentage }}", f"{value * 100:.4g}%")
-        for label, content in labels.items():
-            whole = whole.replace(f"{{{{ $labels.{label} }}}}", content)
-        filled[key] = whole
-    return filled

@@ -218,3 +218,16 @@ def duration(seconds: int) -> str:
         if seconds >= unit_seconds and seconds % unit_seconds == 0:
             return f"{seconds // unit_seconds}{unit}"
     return f"{seconds}s"
+
+
+def open_duration(seconds: int) -> str:
+    """Return the Prometheus duration that is a millisecond short of seconds, as in `4m59s999ms`.
+
+    Prometheus 2 selects a sample at the very start of a range, and 3 does not. Neither counts a
+    stretch too many when the range is this one, since timestamps are whole milliseconds.
+    """
+    left, text = seconds - 1, ""
+    for unit_seconds, unit in ((DAY_SECONDS, "d"), (HOUR_SECONDS, "h"), (MINUTE_SECONDS, "m")):
+        whole, left = divmod(left, unit_seconds)
+        text += f"{whole}{unit}" if whole else ""
+    return f"{text}{left}s999ms" if left else f"{text}999ms"

@@ -91,6 +91,28 @@ def prometheus(
 
 
 @pytest.fixture(scope="session")
+def live_prometheus(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[dict[str, str]], AbstractContextManager[PrometheusServer]]:
+    """A factory of servers that start empty, scrape and evaluate; each runs for one `with` block.
+
+    The files are `prometheus.yml` and what it names, by name.
+    """
+    binary = installed("prometheus")
+
+    @contextmanager
+    def serve(files: dict[str, str]) -> Iterator[PrometheusServer]:
+        folder = tmp_path_factory.mktemp("live")
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        url = f"http://{LOOPBACK}:{free_port()}"
+        with running([binary], folder, url):
+            yield PrometheusServer(url=url)
+
+    return serve
+
+
+@pytest.fixture(scope="session")
 def alertmanager(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], AbstractContextManager[str]]:
@@ -213,7 +235,8 @@ def backfill(promtool: str, openmetrics: str, folder: Path) -> None:
 def running(program: list[str], folder: Path, url: str) -> Iterator[None]:
     """Run a server, with its flags, over a data folder until the block ends."""
     config = folder / "prometheus.yml"
-    config.write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
+    if not config.is_file():
+        config.write_text("global: {scrape_interval: 15s}\n", encoding="utf-8")
     command = [
         *program,
         f"--config.file={config}",

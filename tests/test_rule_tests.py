@@ -6,48 +6,68 @@ from typing import Any
 import pytest
 import yaml
 
+from slo.example_series import NoExampleError
 from slo.objectives import Objective
-from slo.specs import load_ready
-from slo.rule_tests import NoExampleError, burn_rule_tests
+from slo.rule_tests import burn_rule_tests
 from slo.selectors import parse_selector
+from slo.specs import load_ready
 
 LIBRARY = load_ready()
 
 
-def expected(objective: Objective) -> dict[str, list[tuple[str, str]]]:
-    """What the first test expects to fire, by time."""
+def expected(objective: Objective, suffix: str) -> dict[str, list[tuple[str, str]]]:
+    """What the first test expects to fire under a name, by time."""
     tests: list[dict[str, Any]] = yaml.safe_load(burn_rule_tests(objective, rules_file="r.yml"))[
         "tests"
     ]
     return {
         check["eval_time"]: [
-            (alert["exp_labels"]["severity"], alert["exp_labels"]["long"])
+            (alert["exp_labels"].get("tier", ""), alert["exp_labels"].get("long", ""))
             for alert in check["exp_alerts"]
         ]
         for check in tests[0]["alert_rule_test"]
+        if check["alertname"].endswith(suffix)
     }
 
 
 def test_expectations() -> None:
-    """An hour of slow steps pages, raises tickets, and lets the pages go soon after it ends."""
+    """Slow steps page, raise tickets, and let the pages go soon after they end."""
     pages = [("page", "1h"), ("page", "6h")]
     tickets = [("ticket", "1d"), ("ticket", "3d")]
 
-    assert expected(LIBRARY) == {
-        "120m": [],
-        "129m": [],
-        "130m": pages[1:],
-        "131m": pages,
-        "136m": pages,
-        "137m": pages + tickets[1:],
-        "138m": pages + tickets[1:],
-        "139m": pages + tickets,
-        "184m": pages + tickets,
-        "185m": pages[1:] + tickets,
-        "208m": pages[1:] + tickets,
-        "209m": tickets,
-        "270m": tickets,
+    assert expected(LIBRARY, "BudgetBurn") == {
+        "32m": [],
+        "33m": pages[1:],
+        "35m": pages[1:],
+        "36m": pages,
+        "44m": pages,
+        "45m": pages + tickets,
+        "63m": pages + tickets,
+        "64m": pages[1:] + tickets,
+        "87m": pages[1:] + tickets,
+        "88m": tickets,
+        "99m": tickets,
     }
+
+
+def test_one_page() -> None:
+    """Case 35: one page, as long as any of its pairs fires, and its labels never change."""
+    tests = yaml.safe_load(burn_rule_tests(LIBRARY, rules_file="r.yml"))["tests"]
+    checks = [
+        (check["eval_time"], [alert["exp_labels"] for alert in check["exp_alerts"]])
+        for check in tests[0]["alert_rule_test"]
+        if check["alertname"] == "TrainingStepsPage"
+    ]
+    page = {
+        "cluster": "cluster-a",
+        "run": "run-a",
+        "objective": "training-steps",
+        "severity": "page",
+    }
+
+    assert checks == [
+        (time, [page] if time not in {"32m", "88m", "99m"} else []) for time, _ in checks
+    ]
 
 
 @pytest.mark.parametrize(

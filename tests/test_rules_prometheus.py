@@ -22,8 +22,8 @@ from slo.burns import burn_rates
 from slo.expressions import alert_condition, bad_events, total_events
 from slo.growth import BurnParams, Mode, event_growth
 from slo.metrics import SLOW_STEPS_TOTAL, STEPS_TOTAL
-from slo.specs import load_ready
 from slo.rules import burn_rules
+from slo.specs import load_ready
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -138,7 +138,7 @@ def inlined(window: BurnWindow) -> str:
     (alert,) = (
         rule
         for rule in rules
-        if rule["labels"].get("severity") == window.severity
+        if rule["labels"].get("tier") == window.severity
         and window.name.endswith(f"{rule['labels'].get('long')}/{rule['labels'].get('short')}")
     )
     selector = re.compile(r'([a-z_:0-9]+)\{objective="training-steps"\}')
