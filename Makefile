@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PACKAGES := collectors detectors slo alerts dashboards paceline
 
-.PHONY: help setup services demo test check bench bench-detectors clean
+.PHONY: help setup services demo test check lint mypy pyright layers contents bench bench-detectors clean
 
 help: ## Show what can be made.
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,12 +26,24 @@ demo: setup ## Run the main job on the simulated cluster: page, timeline, report
 test: setup services ## Set up and pass all tests.
 	@POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
+# Each checker keeps one core busy: two run at a time.
 check: setup ## Lint, types, layers, wheel contents.
+	@$(MAKE) --no-print-directory --jobs=2 lint pyright mypy layers contents
+
+lint:
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+
+mypy:
 	@$(BIN)/mypy
+
+pyright:
 	@$(BIN)/pyright
+
+layers:
 	@$(BIN)/lint-imports
+
+contents:
 	@$(BIN)/python -m pytest -q -m wheel tests/test_wheel.py
 
 bench-detectors: setup ## Print the yardsticks of the detectors; needs PACELINE_DATA.
