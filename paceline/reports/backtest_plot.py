@@ -36,7 +36,7 @@ def backtest_svg(backtest: Backtest) -> str:
         "start:T",
         scale=alt.Scale(type="utc", domain=[start, max(end, start + 60_000)], nice=False),
         axis=alt.Axis(format="%d %b %H:%M", grid=False, tickCount=8),
-        title="UTC",
+        title=None,
     )
     y = alt.Y("name:N", sort=names, scale=alt.Scale(domain=names), axis=None)
     bars = base.mark_bar(height=12).encode(

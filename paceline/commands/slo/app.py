@@ -14,10 +14,23 @@ COMMANDS: Final = (
         summary="Make Prometheus rules, and promtool tests for them, from OpenSLO objectives.",
     ),
     LazyCommand(
+        name="routes",
+        module="paceline.commands.slo.routes",
+        attribute="routes_command",
+        summary="Print routes and inhibition for Alertmanager: one page, and no ticket beside it.",
+    ),
+    LazyCommand(
         name="check",
         module="paceline.commands.slo.check",
         attribute="check_command",
         summary="Say what is doubtful about objectives and rule files, each with its way out.",
+    ),
+    LazyCommand(
+        name="report",
+        module="paceline.commands.slo.report",
+        attribute="report_command",
+        summary="Say how much of each error budget is left, how fast it goes, when it ends, and "
+        "whose it is.",
     ),
     LazyCommand(
         name="backtest",

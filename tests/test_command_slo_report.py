@@ -1,0 +1,244 @@
+"""Tests of `paceline slo report`: files, logs and servers in; text, JSON and a page out."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from collectors.frames import TIME
+from detectors.verdicts import Subject, Verdict
+from paceline.main import app
+from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
+from paceline.slow_step_causes import slow_step_causes
+from slo.training import STEP_EVENTS
+
+RUN = CliRunner()
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def asked(*arguments: str) -> tuple[int, str]:
+    """The exit and everything that was printed."""
+    result = RUN.invoke(app, ["slo", "report", *arguments])
+    return result.exit_code, result.output
+
+
+def step_counters(slow_from: int, *, run: str, minutes: int = 720) -> pl.DataFrame:
+    """Half a day of 3 steps a minute, slow from a minute on."""
+    times = pl.Series([START + timedelta(minutes=n) for n in range(minutes)], dtype=TIME)
+    counts = {
+        "paceline_training_slow_steps_total": [3.0 * max(0, n - slow_from) for n in range(minutes)],
+        "paceline_training_steps_total": [3.0 * n for n in range(minutes)],
+    }
+    return pl.concat(
+        pl.DataFrame({"metric": metric, "cluster": "c", "run": run, "time": times, "value": values})
+        for metric, values in counts.items()
+    )
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> str:
+    """Series of three runs: one slow since an hour, one healthy, one that ended."""
+    path = tmp_path / "series.parquet"
+    frames = [
+        step_counters(660, run="slow"),
+        step_counters(720, run="well"),
+        step_counters(720, run="over", minutes=300),
+    ]
+    pl.concat(frames).write_parquet(path)
+    return str(path)
+
+
+def test_text(series: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    """People see each group's budgets, outlook, burns and days, and whose the bad events are."""
+    code, output = asked("--from", series, "--zone", "Europe/Berlin")
+
+    assert code == 0
+    golden("slo_report.txt", output.replace(f"{tmp_path}/", ""))
+
+
+def test_json(series: str) -> None:
+    """Machines get the same, with the bound of a single failure."""
+    code, output = asked("--from", series, "--format", "json")
+    (found,) = json.loads(output)["objectives"]
+
+    assert code == 0
+    assert (found["objective"], found["as_of"]) == ("training-steps", "2026-01-05T11:59:00Z")
+    assert [(one["run"], one["state"]) for one in found["outlooks"]] == [
+        ("over", "warming_up"),
+        ("slow", "firing"),
+        ("well", "warming_up"),
+    ]
+    assert round(found["lone_failures"]["page 1h/5m"], 1) == 6.9
+
+
+def test_top(series: str) -> None:
+    """Groups beyond the first ones are counted, the worst come first."""
+    _, output = asked("--from", series, "--top", "1")
+
+    assert ("run slow: FIRING" in output, "and 2 more groups" in output) == (True, True)
+    assert "run well" not in output
+
+
+def test_page(series: str, tmp_path: Path) -> None:
+    """The folder gets a page with a drawing that needs no network, and the JSON."""
+    folder = tmp_path / "out"
+    code, _ = asked("--from", series, "--out", str(folder))
+    page = (folder / "budgets.html").read_text(encoding="utf-8")
+
+    assert code == 0
+    assert json.loads((folder / "budgets.json").read_bytes())["objectives"]
+    assert ("<svg" in page, "http" in page.split("<svg", maxsplit=1)[1]) == (True, False)
+
+
+def written(path: Path, old: str, new: str) -> str:
+    """The ready objective with a text in it replaced, as a file."""
+    library = Path(__file__).parent.parent / "slo" / "library" / "training-steps.yml"
+    text = library.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return str(path)
+
+
+def test_several_objectives(series: str, tmp_path: Path) -> None:
+    """Each objective of each file has its part; what cannot page by one failure says so."""
+    low = written(tmp_path / "low.yml", "targetPercent: 99", "targetPercent: 80")
+    one_budget = written(tmp_path / "one.yml", "    paceline/group-labels: cluster, run\n", "")
+    code, output = asked(low, one_budget, "--from", series)
+
+    assert code == 0
+    assert output.count("As of 2026-01-05 11:59 UTC") == 2
+    assert "everything: FIRING" in output
+
+
+def test_nothing_happened(tmp_path: Path) -> None:
+    """Series without an event are not healthy: nothing is known."""
+    path = tmp_path / "still.csv"
+    still = step_counters(720, run="r", minutes=5).with_columns(value=7.0)
+    still.with_columns(pl.col("time").dt.strftime("%FT%TZ")).write_csv(path)
+    code, output = asked("--from", str(path), "--out", str(tmp_path / "out"))
+
+    assert (code, "nothing is known, which is not the same as healthy" in output) == (0, True)
+    assert "Too few points" in (tmp_path / "out" / "budgets.html").read_text(encoding="utf-8")
+
+
+def test_logs_name_causes(tmp_path: Path) -> None:
+    """From logs, slow steps are told by what the detectors found behind them."""
+    fault = StepFault(start_seconds=4 * 3600, end_seconds=6 * 3600, ratio=1.18)
+    steps = simulate_steps("train", START, 1, StepHistoryParams(days=8 / 24, fault=fault))
+    rows = steps.select(
+        "run", "step", "step_seconds", "checkpoint_seconds", time=pl.col("end_time").dt.to_string()
+    )
+    (tmp_path / "steps.jsonl").write_text(rows.write_ndjson(), encoding="utf-8")
+    code, output = asked("--from", str(tmp_path), "--as-of", "2026-01-05T05:00Z")
+
+    assert code == 0
+    assert "run train: FIRING" in output
+    assert "Bad events by cause:" in output
+
+
+def test_prometheus(
+    prometheus: Callable[..., AbstractContextManager[Any]],
+    openmetrics: Callable[[pl.DataFrame], str],
+    series: str,
+) -> None:
+    """A server with the same series gives the same numbers as the file."""
+    frame = pl.read_parquet(series)
+    with prometheus(openmetrics(frame)) as server:
+        _, served = asked(
+            "--from", server.url, "--as-of", "2026-01-05T11:59:00Z", "--format", "json"
+        )
+    _, plain = asked("--from", series, "--format", "json")
+    both = [json.loads(one)["objectives"][0] for one in (served, plain)]
+
+    assert both[0]["budgets"] == both[1]["budgets"]
+    assert both[0]["burns"] == both[1]["burns"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        pytest.param([], 2, "wanted --from PLACE", id="no place"),
+        pytest.param(["--from", "no/such"], 1, "no such file or folder", id="a missing place"),
+        pytest.param(["no.yml", "--from", "x"], 2, "found no file no.yml", id="no objective"),
+        pytest.param(["--from", "{series}", "--zone", "Mars"], 2, "no time zone", id="no zone"),
+        pytest.param(["--from", "{series}", "--as-of", "now"], 2, "is no time", id="no time"),
+        pytest.param(
+            ["--from", "{series}", "--as-of", "2025-01-01"], 1, "change --as-of", id="too early"
+        ),
+        pytest.param(
+            ["--from", "{series}", "--out", "{series}"], 2, "cannot write", id="no folder"
+        ),
+    ],
+)
+def test_refusals(series: str, arguments: list[str], code: int, words: str) -> None:
+    """Each mistake gets one line that says the way out."""
+    exit_code, output = asked(*(one.replace("{series}", series) for one in arguments))
+
+    assert (exit_code, words in output, output.count("\n")) == (code, True, 1), output
+
+
+def slow_events(*minutes: int, run: str = "r") -> pl.DataFrame:
+    """Slow steps of a run."""
+    times = [START + timedelta(minutes=n) for n in minutes]
+    rows = pl.DataFrame({"run": run, "end_time": times, "interval_steps": 1, "slow": True})
+    missing = [pl.lit(None).alias(name) for name in STEP_EVENTS if name not in rows.columns]
+    whole = rows.with_columns(missing)
+    return whole.select(pl.col(name).cast(kind) for name, kind in STEP_EVENTS.items())
+
+
+def verdict(start: int, end: int | None, run: str | None = "r", **fields: Any) -> Verdict:
+    """A finding that holds between two minutes."""
+    return Verdict(
+        kind=fields.pop("kind", "slow"),
+        level="host",
+        subject=Subject(run=run, host=fields.pop("host", None)),
+        onset=START + timedelta(minutes=start),
+        cleared=None if end is None else START + timedelta(minutes=end),
+        confidence="high",
+        **fields,
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        pytest.param(
+            [], [("cause", "not explained", 1.0), ("host", "not explained", 1.0)], id="no finding"
+        ),
+        pytest.param(
+            [verdict(5, 25, host="n1", cause="thermal")],
+            [
+                ("cause", "not explained", 0.5),
+                ("cause", "thermal", 0.5),
+                ("host", "n1", 0.5),
+                ("host", "not explained", 0.5),
+            ],
+            id="a finding that covers half",
+        ),
+        pytest.param(
+            [verdict(5, None, run=None, kind="group_slow")],
+            [
+                ("cause", "group slow", 0.75),
+                ("cause", "not explained", 0.25),
+                ("host", "not explained", 1.0),
+            ],
+            id="of any run, still going on, without a cause",
+        ),
+        pytest.param(
+            [verdict(0, None, run="other", host="n1"), verdict(0, None, kind="crash")],
+            [("cause", "not explained", 1.0), ("host", "not explained", 1.0)],
+            id="another run, and a finding that slows nothing",
+        ),
+    ],
+)
+def test_causes(verdicts: list[Verdict], expected: list[tuple[str, str, float]]) -> None:
+    """A slow step belongs to the finding of its run that holds at its end."""
+    found = slow_step_causes(slow_events(0, 10, 20, 30), verdicts)
+
+    assert found.select("label", "name", "share_ratio").rows() == expected
