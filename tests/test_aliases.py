@@ -499,7 +499,7 @@ def readings(draw: st.DrawFn) -> Reading:
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(readings())
 def test_resolving_twice(reading: Reading) -> None:
     """Resolving what is resolved changes nothing."""
@@ -510,7 +510,7 @@ def test_resolving_twice(reading: Reading) -> None:
         assert_frame_equal(twice.frame(name), once.frame(name))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(readings(), st.randoms(use_true_random=False))
 def test_row_order(reading: Reading, random: Any) -> None:
     """The order of statements and rows does not matter, and rows are neither lost nor made."""

@@ -249,7 +249,7 @@ def test_budget(bad: float, total: float, left: float, exhaustion: float | None)
     ).rows() == [(left, exhaustion)]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(3, 9)), min_size=5, max_size=40),
     st.integers(0, 100),
@@ -271,7 +271,7 @@ def test_row_order(growth: list[tuple[int, int]], seed: int, semantics: Semantic
     assert found[0].equals(found[1])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=5, max_size=40), st.sampled_from(list(Mode)))
 def test_stricter(growth: list[int], mode: Mode) -> None:
     """A higher factor never fires where a lower one does not."""

@@ -83,7 +83,7 @@ CALLS = st.lists(
 
 
 @pytest.mark.parametrize("shown", ["all", "some"], ids=["with all lives", "one life not told"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(logs=st.lists(CALLS, min_size=1, max_size=4), whole=st.sets(st.integers(0, 3)))
 def test_detectors_see_no_difference(shown: str, logs: list[list[Call]], whole: set[int]) -> None:
     """Whatever ranks call, and whoever's log is short, the answers are those of all calls."""

@@ -335,7 +335,7 @@ def test_seed(name: str, tmp_path: Path) -> None:
         st.tuples(st.sampled_from(range(len(MANGLERS))), st.integers(0, 10**6)), max_size=3
     )
 )
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_mangled(name: str, steps: list[tuple[int, int]], tmp_path: Path) -> None:
     """Torn, doubled, coloured, stained, with other line ends: no line is lost, nothing raises."""
     data = seed(name)

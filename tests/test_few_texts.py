@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.lines import LINE_DIALECTS
@@ -45,6 +45,7 @@ def test_digits_that_a_pattern_names(pattern: str, *, named: bool) -> None:
     assert names_digits(pattern) is named
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text("019 ab:|[]x", max_size=12), max_size=9))
 def test_digits_do_not_matter(texts: list[str]) -> None:
     """Patterns that name no digit are found in the same texts with other digits."""

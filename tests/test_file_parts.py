@@ -132,7 +132,7 @@ def test_attempts_go_on(bench: Bench) -> None:
         st.sampled_from(["line", "half", "take", "rotate", "pack", "truncate"]), max_size=14
     )
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_each_line_once_whatever_is_done(
     tmp_path_factory: pytest.TempPathFactory, writes: list[str]
 ) -> None:

@@ -100,7 +100,7 @@ TIMES = st.sampled_from(["", " 0", " 1000", " 31000", " -5"])
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(points=st.lists(st.tuples(NAMES, LABELS, VALUES, TIMES), max_size=8))
 def test_any_series(tmp_path: Path, points: list[tuple[str, dict[str, str], str, str]]) -> None:

@@ -744,7 +744,7 @@ MIXED = "\n".join(
 ).encode()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     cuts=st.lists(st.tuples(st.integers(0, len(MIXED)), st.integers(0, 40)), max_size=4),
     noise=st.binary(max_size=6),

@@ -535,7 +535,7 @@ def test_wants(text: str, *, wanted: bool) -> None:
 FORMS = st.sampled_from([QUERY, DMON, PMON, REPORT])
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     form=FORMS,
     cut=st.floats(0, 1),

@@ -301,7 +301,7 @@ def test_leaves_others_alone(text: str) -> None:
     assert wants_port_captures(Head(name="x", data=text.encode())) == 0.0
 
 
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(
     cut=st.integers(0, len(CAPTURE)),
     damage=st.sampled_from(["none", "doubled", "crlf", "colours", "bytes", "long"]),

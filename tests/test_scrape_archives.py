@@ -158,7 +158,7 @@ PIECES = st.lists(
 
 
 @given(pieces=PIECES, block_bytes=st.integers(1, 2000))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_archive(tmp_path: Path, pieces: list[str], block_bytes: int) -> None:
     """Whatever the pieces and the cuts, each line is accounted for, in parts and in whole."""
     text = "".join(pieces)

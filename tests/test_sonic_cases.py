@@ -413,7 +413,7 @@ def test_torn_rows(tmp_path: Path, row: str, expected: list[tuple[object, ...]])
 ALL = STATUS + UTILISATION + PAUSES + QUEUES + WATCHDOG + HEADROOM + DOM
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(cut=st.integers(0, len(ALL)), noise=st.sampled_from(["", "x", "\r", "\t", "\x1b[1m", "é"]))
 def test_accounts_for_each_line(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: str

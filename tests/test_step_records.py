@@ -302,7 +302,7 @@ KEYS = st.sampled_from(["step", "rank", "t", "loss", "event", "phase", "dur_ms",
     ),
     st.sampled_from(["\n", "\r\n", ""]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_each_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], between: str
 ) -> None:

@@ -207,7 +207,7 @@ Timestamp: Sun Mar  9 04:11:07 2031 123456 usec
 """
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     st.lists(
         st.one_of(

@@ -317,7 +317,7 @@ def torn(draw: st.DrawFn) -> bytes:
     return whole.replace(b"\n", b"\r\n") if draw(st.booleans()) else whole
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=torn())
 def test_spoiled_listings(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever becomes of a listing, nothing is raised and each line is accounted for."""
