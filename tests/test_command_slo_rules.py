@@ -8,6 +8,8 @@ from typer.testing import CliRunner, Result
 from paceline.commands.slo.app import app
 from paceline.main import app as paceline
 from slo import rules as rules_module
+from slo.alert_routes import alert_routes
+from slo.manifests import rule_manifest
 from slo.rules import burn_rules
 from slo.specs import load_library, load_ready
 
@@ -147,6 +149,32 @@ def test_library(tmp_path: Path) -> None:
     assert len(both.stdout.split()) == 4
     assert (gone.exit_code, len(gone.stderr.splitlines())) == (2, 1)
     assert "no ready objective 'gone'; known: checkpoint-duration, " in gone.stderr
+
+
+def test_manifest(tmp_path: Path) -> None:
+    """With --manifest the output is a PrometheusRule, printed or one file an objective."""
+    labels = ("--label", "release=monitoring", "--label", "team=training")
+    printed = run("--manifest", *labels)
+    written = run("--manifest", "--out", tmp_path)
+    wrong = run("--manifest", "--label", "release")
+    names = {"release": "monitoring", "team": "training"}
+
+    assert (printed.exit_code, printed.stdout) == (0, rule_manifest(load_ready(), names))
+    assert written.stdout.split() == [str(tmp_path / "training-steps.prometheusrule.yml")]
+    assert wrong.exit_code == 2
+    assert "wanted --label NAME=VALUE, as in release=monitoring, found 'release'" in wrong.stderr
+
+
+def test_routes(tmp_path: Path) -> None:
+    """Alertmanager's part is printed for the ready objectives, or for those of a file."""
+    ready, one, gone = (
+        CliRunner().invoke(app, ["routes", *paths])
+        for paths in ([], [str(LIBRARY)], [str(tmp_path / "gone.yml")])
+    )
+
+    assert (ready.exit_code, ready.stdout) == (0, alert_routes(load_library()))
+    assert (one.exit_code, one.stdout) == (0, alert_routes([load_ready()]))
+    assert (gone.exit_code, "found no file" in gone.stderr) == (2, True)
 
 
 def test_help() -> None:

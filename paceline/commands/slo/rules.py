@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from slo.lints import LintParams
+from slo.manifests import rule_manifest
 from slo.objective_lints import lint_objective
 from slo.objectives import Objective
 from slo.rule_tests import burn_rule_tests
@@ -13,7 +14,7 @@ from slo.rules import burn_rules
 from slo.specs import NoReadyObjectiveError, load_library, load_objectives, load_ready
 
 
-def rules_command(
+def rules_command(  # noqa: PLR0913 -- one argument an option of the command line
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -40,6 +41,19 @@ def rules_command(
             "--check", help="Write nothing; exit 1 if the files in --out are not up to date."
         ),
     ] = False,
+    manifest: Annotated[
+        bool,
+        typer.Option(
+            "--manifest", help="PrometheusRule manifests, as the Prometheus Operator takes them."
+        ),
+    ] = False,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Label of a manifest, for the operator's ruleSelector; may stand twice.",
+        ),
+    ] = None,
 ) -> None:
     """Make Prometheus rules, and promtool tests for them, from OpenSLO objectives.
 
@@ -51,14 +65,15 @@ def rules_command(
         raise _refused("wanted --out DIR beside --check, found none; name the folder to check")
     try:
         objectives = _objectives(paths or [], library or [])
-        files = {name: text for each in objectives for name, text in _files(each).items()}
+        labels = _manifest_labels(label or []) if manifest else None
+        files = {name: text for each in objectives for name, text in _files(each, labels).items()}
     except (OSError, ValueError, NoReadyObjectiveError) as error:
         # Every refusal of a document is one of these, and its message already says the way out.
         raise _refused(str(error)) from error
     for each in objectives:
         _print_lints(each)
     if out is None:
-        _print_rules(objectives)
+        _print_rules(objectives, labels)
     elif check:
         _compare(out, files)
     else:
@@ -73,8 +88,18 @@ def _objectives(paths: list[Path], names: list[str]) -> list[Objective]:
     return found + [load_ready(name) for name in names] or [load_ready()]
 
 
-def _files(objective: Objective) -> dict[str, str]:
-    """Return the text of each file of an objective, by name."""
+def _manifest_labels(pairs: list[str]) -> dict[str, str]:
+    """Return labels from texts such as `release=monitoring`."""
+    wrong = [pair for pair in pairs if not all(pair.partition("="))]
+    if wrong:
+        raise _refused(f"wanted --label NAME=VALUE, as in release=monitoring, found {wrong[0]!r}")
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _files(objective: Objective, labels: dict[str, str] | None) -> dict[str, str]:
+    """Return the text of each file of an objective, by name; with labels it is a manifest."""
+    if labels is not None:
+        return {f"{objective.name}.prometheusrule.yml": rule_manifest(objective, labels)}
     name = f"{objective.name}.rules.yml"
     return {
         name: burn_rules(objective),
@@ -95,7 +120,7 @@ def _print_lints(objective: Objective) -> None:
         typer.echo(f"{lint.level}: {objective.name}: {lint.text}", err=True)
 
 
-def _print_rules(objectives: list[Objective]) -> None:
+def _print_rules(objectives: list[Objective], labels: dict[str, str] | None) -> None:
     """Print the rules of a single objective: Prometheus would read no second document."""
     if len(objectives) > 1:
         names = ", ".join(each.name for each in objectives)
@@ -103,7 +128,9 @@ def _print_rules(objectives: list[Objective]) -> None:
             f"wanted --out DIR for several objectives ({names}): Prometheus reads only the first "
             "document of a file"
         )
-    typer.echo(burn_rules(objectives[0]), nl=False)
+    (objective,) = objectives
+    made = burn_rules(objective) if labels is None else rule_manifest(objective, labels)
+    typer.echo(made, nl=False)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
