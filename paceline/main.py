@@ -41,6 +41,26 @@ COMMANDS: Final = (
         "logs.",
     ),
     LazyCommand(
+        name="goodput",
+        module="paceline.commands.goodput",
+        attribute="goodput_command",
+        summary="Say where the time of each run went: productive, lost and to what, waiting, not "
+        "known.",
+    ),
+    LazyCommand(
+        name="failures",
+        module="paceline.commands.failures",
+        attribute="failures_command",
+        summary="Say what ended jobs, what that cost, how often it happens, and what hangs on each "
+        "part.",
+    ),
+    LazyCommand(
+        name="checkpoint-interval",
+        module="paceline.commands.checkpoint_interval",
+        attribute="checkpoint_interval_command",
+        summary="Say how often to save a checkpoint, from the failure rate that was measured.",
+    ),
+    LazyCommand(
         name="slo",
         module="paceline.commands.slo.app",
         attribute="app",

@@ -157,23 +157,29 @@ def _words() -> list[pl.Expr]:
 
 
 def _causes(ended: pl.LazyFrame, told: pl.LazyFrame, params: FailureParams) -> pl.LazyFrame:
-    """Return the event that is believed of each failure: hardware first, then the earliest."""
+    """Return the event that is believed of each failure: hardware first, then the earliest.
+
+    What a kernel says of a host is of no job, whichever name it was read with.
+    """
     reach = [
         pl.duration(microseconds=int(seconds * 1e6))
         for seconds in (params.before_seconds, params.after_seconds)
     ]
     moments = ended.select("failure", "run", "hosts", ended="time")
     events = told.rename({"run": "told_run"})
-    of_run = moments.drop("hosts").join(
-        events, left_on="run", right_on="told_run", how="inner", coalesce=False
+    of_run = moments.join(events, left_on="run", right_on="told_run", coalesce=False)
+    is_elsewhere = ~pl.col("host").is_in("hosts").fill_null(value=True)
+    on_host = moments.explode("hosts", empty_as_null=True, keep_nulls=False).join(
+        events, left_on="hosts", right_on="host", coalesce=False
     )
-    on_host = (
-        moments.explode("hosts", empty_as_null=True, keep_nulls=False)
-        .join(events, left_on="hosts", right_on="host", how="inner", coalesce=False)
-        .filter((pl.col("told_run") == pl.col("run")).fill_null(value=True))
-        .drop("hosts")
+    is_ours = (pl.col("told_run") == pl.col("run")).fill_null(value=True)
+    columns = ["failure", "ended", *told.collect_schema().names()[2:], "time"]
+    both = pl.concat(
+        [
+            of_run.filter(~is_elsewhere).select(columns),
+            on_host.filter(is_ours | (pl.col("told") != "software")).select(columns),
+        ]
     )
-    both = pl.concat([of_run, on_host.select(of_run.collect_schema().names())])
     return (
         both.filter(
             pl.col("time").is_between(pl.col("ended") - reach[0], pl.col("ended") + reach[1])

@@ -226,7 +226,10 @@ def _needs(runs: pl.DataFrame) -> pl.DataFrame:
             has("has_steps") & (has("unknown") > 0),
             "unknown time: marks of evaluations, saves and ends, with times, would tell it",
         ),
-        (has("ranks").is_null(), "GPU-hours: placements, or the size of the job, would give them"),
+        (
+            has("ranks").is_null(),
+            "GPU-hours: placements, or how many GPUs the job has, would give them",
+        ),
     ]
     told = [
         runs.filter(is_missing).select("run", need=pl.lit(text), order=pl.lit(at))

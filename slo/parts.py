@@ -13,10 +13,10 @@ PARTS: Final = {
     "save": "checkpoints that held training up",
     "evaluation": "evaluations",
     "replay": "steps that were done again later",
-    "stall": "no step before a failed end: a hang, or the time until somebody noticed",
+    "stall": "no step before a failed end: a hang, or nobody noticed",
     "down": "ended and not asked for again, or not told what",
     "queue": "asked for and not started",
-    "init": "from a start to the first step, and what the first steps took beyond the pace",
+    "init": "from a start to the first step, and slow first steps",
     "restore": "loading of checkpoints",
     "unknown": "nothing tells",
 }

@@ -99,7 +99,19 @@ XID = event("xid", 55, code="79", device_kind="gpu", device="gpu 3", message="fe
         pytest.param("FAILED", [XID | {"time": at(66)}], ("unknown", None), id="too late"),
         pytest.param("FAILED", [XID | {"time": at(64)}], ("gpu", "n1"), id="just after the end"),
         pytest.param("FAILED", [XID | {"host": "n2"}], ("unknown", None), id="another host"),
-        pytest.param("FAILED", [XID | {"run": "b"}], ("unknown", None), id="another job's"),
+        pytest.param("FAILED", [XID | {"run": "b"}], ("gpu", "n1"), id="a host's, of any job"),
+        pytest.param(
+            "FAILED",
+            [event("traceback", 59, run="b", code="ValueError", message="bad shape")],
+            ("unknown", None),
+            id="another job's program",
+        ),
+        pytest.param(
+            "FAILED",
+            [XID | {"run": "a", "host": "n2"}],
+            ("unknown", None),
+            id="a host that the attempt did not run on",
+        ),
         pytest.param("FAILED", [XID | {"code": "13"}], ("unknown", None), id="an Xid of programs"),
         pytest.param(
             "FAILED",

@@ -25,6 +25,23 @@ XidTableOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--xid-table", metavar="FILE", help="What Xids mean, instead of our own table."),
 ]
+HistoryPaths: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH...", help="Accounts, logs and node states, or a store."),
+]
+OutOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder for a page and the JSON.")
+]
+TimeZoneOption: TypeAlias = Annotated[
+    str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
+]
+GpusPerNodeOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--gpus-per-node", min=1, help="For jobs of which only the nodes are told."),
+]
+MinNodesOption: TypeAlias = Annotated[
+    int, typer.Option("--min-nodes", min=1, help="Smaller jobs tell nothing of the fleet's rate.")
+]
 
 
 class Format(StrEnum):

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.storage.store import is_store
-from collectors.storage.store_migrations import NewerStoreError
 from detectors.lemon_histories import Records
 from detectors.lemon_params import LemonParams
 from detectors.lemons import review_lemons
 from paceline.commands.arguments import Format, refused, utc, zone_name
+from paceline.history import read_history
 from paceline.lemon_output import lemon_bytes, lemon_text
-from paceline.progress import progress_bar
-from paceline.sources import NoSuchPathError, find_files, read_sources
-from paceline.stored_sources import StoredSpan, read_store
 
 
 def lemons_command(
@@ -45,7 +39,7 @@ def lemons_command(
 
     Exit 0: ran, with lemons or without. 1: no job could be read. 2: bad arguments.
     """
-    reading = _read(paths, ReadOptions(time_zone=zone_name(time_zone)))
+    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
     if reading.jobs.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)
     params = LemonParams()
@@ -57,15 +51,3 @@ def lemons_command(
         sys.stdout.buffer.flush()
     else:
         typer.echo(lemon_text(review, params, top), nl=False)
-
-
-def _read(paths: list[Path], options: ReadOptions) -> Reading:
-    """Return what files and stores hold."""
-    stores = [path for path in paths if is_store(path)]
-    try:
-        files = find_files([path for path in paths if path not in stores])
-        with progress_bar("Reading", Console(stderr=True)) as say:
-            reading = read_sources(files, options, say)
-        return join_readings([reading, *(read_store(store, StoredSpan()) for store in stores)])
-    except (NoSuchPathError, NewerStoreError) as error:
-        raise refused(str(error), code=1) from error

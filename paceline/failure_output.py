@@ -1,0 +1,278 @@
+"""What `paceline failures` prints: causes, costs, rates, and what hangs on each part."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+import polars as pl
+
+from alerts.wording import amount_text, percent_text, span_text
+from paceline.failure_tables import by_cause, by_host, by_week
+from paceline.fleet_review import FleetReview
+from paceline.goodput_output import NAMELESS, plain_rows
+from slo.failure_costs import second_order_share
+from slo.failure_rates import FailureRate, per_1000_node_days
+from slo.failures import CAUSES
+from slo.reliability import SECONDS_PER_HOUR
+
+_COSTS: Final = (
+    *("run", "attempt", "time", "ended_by", "cause", "what", "host", "device", "source"),
+    *("is_infrastructure", "nodes", "ranks", "lost_seconds", "gpu_hours_lost", "basis"),
+    "forced_by",
+)
+
+
+def failure_bytes(review: FleetReview) -> bytes:
+    """Return failures, sums, rates and blast radii as JSON, indented, with a final line break.
+
+    Args:
+        review: What the history tells.
+    """
+    told = {
+        "failures": plain_rows(review.costs.select(_COSTS)),
+        "causes": plain_rows(by_cause(review.costs)),
+        "weeks": by_week(review.costs).to_dicts(),
+        "hosts": plain_rows(by_host(review.costs)),
+        "second_order_share": second_order_share(review.costs),
+        "rate_per_1000_node_days": rate_json(review.rates.infrastructure),
+        "sizes": plain_rows(review.rates.by_size),
+        "unsized_attempts": review.rates.unsized,
+        "blast_radii": plain_rows(review.radii),
+        "needs": failure_needs(review),
+    }
+    return orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def rate_json(rate: FailureRate | None) -> dict[str, object] | None:
+    """Return a rate per 1000 node-days for machines; null where none is known.
+
+    Args:
+        rate: Per node-day.
+    """
+    if rate is None:
+        return None
+    told = per_1000_node_days(rate)
+    return {
+        "failures": told.count,
+        "node_days": rate.exposure,
+        "rate": told.rate,
+        "low": told.low,
+        "high": told.high,
+        "coverage": told.coverage,
+    }
+
+
+def rate_text(rate: FailureRate | None, what: str) -> str:
+    """Return a rate in a sentence.
+
+    Args:
+        rate: Per node-day; null where nothing tells how many nodes jobs had.
+        what: What is counted.
+    """
+    if rate is None:
+        return f"Rate of {what}: not known; accounts with nodes, or placements, would give it.\n"
+    told = per_1000_node_days(rate)
+    head = f"{told.count} {what} in {rate.exposure:,.1f} node-days"
+    if told.rate is None:
+        return f"{head}: below {told.high:.3g} in 1000 ({told.coverage:.0%} bound, one-sided).\n"
+    return (
+        f"{head}: {told.rate:.3g} in 1000 ({told.coverage:.0%} interval {told.low:.3g} to "
+        f"{told.high:.3g}).\n"
+    )
+
+
+def failure_needs(review: FleetReview) -> list[str]:
+    """Return what is not known of failures, and what would decide it.
+
+    Args:
+        review: What the history tells.
+    """
+    costs = review.costs
+    unknown = costs.filter(pl.col("cause") == "unknown").height
+    nowhere = costs.filter("is_infrastructure", pl.col("host").is_null()).height
+    unpriced = costs.filter(pl.col("gpu_hours_lost").is_null()).height
+    modelled = costs.filter(pl.col("basis") == "MODELED").height
+    told = [
+        (
+            unknown,
+            "of unknown cause: logs of kernels and jobs around their ends would tell it",
+        ),
+        (nowhere, "that no event ties to a node: Xids and health checks would name it"),
+        (unpriced, "of unknown cost: placements, or --gpus-per-node, would give it"),
+        (modelled, "whose cost is modelled: step logs would measure it"),
+        (review.rates.unsized, "attempts of unknown size: accounts with nodes would give it"),
+    ]
+    domains = set(review.radii["kind"])
+    missing = [
+        text
+        for kind, text in (
+            ("gpu", "blast radius of GPUs: placements of ranks would tell it"),
+            ("rack", "blast radius of racks: host names with a rack would tell it"),
+            ("switch", "blast radius of switches: links (LLDP, iblinkinfo) would tell it"),
+        )
+        if kind not in domains
+    ]
+    storage = "blast radius of storage: no source tells which job uses which file system"
+    return [f"{count} {text}" for count, text in told if count] + [*missing, storage]
+
+
+def failure_text(review: FleetReview, top: int) -> str:
+    """Return what people read.
+
+    Args:
+        review: What the history tells.
+        top: Rows of each table.
+    """
+    parts = [_head(review), rate_text(review.rates.infrastructure, "failures by infrastructure")]
+    if not review.costs.is_empty():
+        parts += [_causes_text(review), _weeks_text(review), _hosts_text(review, top)]
+        parts.append(_dearest_text(review, top))
+    parts += [_sizes_text(review), _radii_text(review, top)]
+    parts += ["\n".join(f"not known - {need}" for need in failure_needs(review)) + "\n"]
+    return "\n".join(parts)
+
+
+def _head(review: FleetReview) -> str:
+    costs = review.costs
+    ours = costs.filter("is_infrastructure").height
+    lost = float(costs["gpu_hours_lost"].sum())
+    share = second_order_share(costs)
+    second = f", {percent_text(share)} of them of second order" if share else ""
+    known = f" They cost {amount_text(lost)} GPU-hours{second}." if lost else ""
+    runs = review.lives["run"].n_unique()
+    return (
+        f"{runs:,} runs, {review.lives.height:,} attempts: {costs.height:,} ended without a plan, "
+        f"{ours:,} by infrastructure.{known}\n"
+    )
+
+
+def table(title: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return a table for a terminal or a ticket: the first column to the left, others right.
+
+    Args:
+        title: Above it.
+        rows: The first is the heading.
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+            ]
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([title, *(f"  {line}" for line in lines), ""])
+
+
+def _causes_text(review: FleetReview) -> str:
+    rows = [("cause", "failures", "GPU-hours", "second order")]
+    rows += [
+        (
+            row["cause"],
+            f"{row['failures']:,}",
+            amount_text(row["gpu_hours_lost"]),
+            f"{row['second_order']:,}",
+        )
+        for row in by_cause(review.costs).iter_rows(named=True)
+    ]
+    return table("By cause", rows)
+
+
+def _weeks_text(review: FleetReview) -> str:
+    """Return how many failures of each cause fell in each week."""
+    weeks = by_week(review.costs)
+    causes = [name for name in CAUSES if name in set(weeks["cause"])]
+    counts = {(row["week"], row["cause"]): row["failures"] for row in weeks.to_dicts()}
+    rows = [["week of", *causes]]
+    rows += [
+        [f"{week}", *(f"{counts.get((week, cause), 0)}" for cause in causes)]
+        for week in weeks["week"].unique().sort()
+    ]
+    return table("Failures by week", rows)
+
+
+def _hosts_text(review: FleetReview, top: int) -> str:
+    rows = [("host", "failures", "GPU-hours", "rack")]
+    rows += [
+        (
+            row["host"] or "(not told which)",
+            f"{row['failures']:,}",
+            amount_text(row["gpu_hours_lost"]),
+            row["rack"] or "-",
+        )
+        for row in by_host(review.costs).head(top).iter_rows(named=True)
+    ]
+    return table("By node", rows)
+
+
+def _dearest_text(review: FleetReview, top: int) -> str:
+    dearest = review.costs.sort(
+        "gpu_hours_lost", "failure", descending=[True, False], nulls_last=True
+    )
+    lines = [
+        f"  {row['time']:%Y-%m-%d %H:%M} {row['run'] or NAMELESS}: {row['cause']}, "
+        f"{amount_text(row['gpu_hours_lost'])} GPU-hours ({row['basis']})"
+        f"{_because(row)}"
+        for row in dearest.head(top).iter_rows(named=True)
+    ]
+    return "\n".join(["The dearest", *lines, ""])
+
+
+def _because(row: Mapping[str, Any]) -> str:
+    if row["forced_by"] is not None:
+        return f"; made room for {row['forced_by']}"
+    where = f" on {row['host']}" if row["host"] else ""
+    return f"; {row['what']}{where}" if row["what"] else ""
+
+
+def _sizes_text(review: FleetReview) -> str:
+    rows = [("nodes", "attempts", "failures", "MTTF observed", "projected (MODELED)")]
+    rows += [
+        (
+            _size(row),
+            f"{row['attempts']:,}",
+            f"{row['failures']:,}",
+            _mttf(row, "mttf"),
+            _mttf(row, "projected"),
+        )
+        for row in review.rates.by_size.iter_rows(named=True)
+    ]
+    return table("Mean time to failure by size of job", rows)
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    low, high = row["min_nodes"], row["max_nodes"]
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def _mttf(row: Mapping[str, Any], name: str) -> str:
+    low, mean, high = (row[f"{part}{name}_hours"] for part in ("min_", "", "max_"))
+    if low is None:
+        return "?"
+    if mean is None:
+        return f"above {span_text(low * SECONDS_PER_HOUR)}"
+    ends = (span_text(hours * SECONDS_PER_HOUR) for hours in (low, high))
+    return f"{span_text(mean * SECONDS_PER_HOUR)} ({' to '.join(ends)})"
+
+
+def _radii_text(review: FleetReview, top: int) -> str:
+    """Return what hangs on the parts that most hangs on, a few of each kind."""
+    rows = [("part", "runs", "ranks in it", "ranks at risk", "share of rank-hours")]
+    shown = review.radii.group_by("kind", maintain_order=True).head(max(1, top // 3))
+    rows += [
+        (
+            f"{row['kind']} {row['domain']}",
+            f"{row['runs']:,}",
+            _count(row["ranks_inside"]),
+            _count(row["ranks_at_risk"]),
+            percent_text(row["share_at_risk"]) if row["share_at_risk"] is not None else "?",
+        )
+        for row in shown.iter_rows(named=True)
+    ]
+    return table("Blast radius", rows)
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
