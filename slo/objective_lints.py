@@ -79,6 +79,13 @@ def _lint_period(objective: Objective, params: LintParams) -> Iterator[Lint]:
     """Yield what is wrong with a target over its period."""
     period, seconds = duration(objective.period_seconds), objective.period_seconds
     left = float(objective.budget) * seconds
+    if objective.target_percent < 1:
+        yield Lint(
+            code="percent-as-ratio",
+            level="warning",
+            text=f"{objective.target_percent} % promises next to nothing; as a ratio it would be "
+            f"{objective.target_percent.scaleb(2):f} %: write percent",
+        )
     if left < MIN_BUDGET_SECONDS:
         yield Lint(
             code="too-tight",

@@ -74,6 +74,11 @@ def test_too_tight() -> None:
             ["budget-share"],
             id="a calendar day is too short for shares",
         ),
+        pytest.param(
+            replace(CALM, target_percent=Decimal("0.999"), windows=RECOMMENDED_WINDOWS[3:]),
+            ["percent-as-ratio"],
+            id="a ratio where percent is meant",
+        ),
         pytest.param(SLICED, [], id="slices of a minute"),
         pytest.param(
             replace(SLICED, slices=Slices(seconds=3600, target_ratio=Decimal(1))),
