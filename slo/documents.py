@@ -8,16 +8,20 @@ time without a zone is no time; and a key that stands twice is refused, where YA
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Final, TypeVar, cast
+from typing import Annotated, Final, TypeVar, cast
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 WAY_OUT: Final = "see slo/library/training-steps.yml for a document that works"
 _LIST_KINDS: Final = ("List", "ServiceLevelObjectiveList", "PrometheusServiceLevelList")
 """Kinds that only hold others, as `kubectl get --output yaml` writes them."""
 _MERGE_TAG: Final = "tag:yaml.org,2002:merge"
+
+
+Exact = Annotated[Decimal, Field(max_digits=50)]
+"""A number as it was written; so short that it can be computed with."""
 
 
 class DocumentError(ValueError):
@@ -137,7 +141,9 @@ def _opened(part: object, where: str) -> Iterator[Document]:
         yield Document(where=where, content=content)
         return
     items = content.get("items")
-    for number, item in enumerate(cast("list[object]", items) if items else [], start=1):
+    if not isinstance(items, list):
+        raise DocumentError(f"{where}: wanted a list of items, found {_shown(items)}; {WAY_OUT}")
+    for number, item in enumerate(cast("list[object]", items), start=1):
         yield from _opened(item, f"{where}, item {number}")
 
 

@@ -4,12 +4,11 @@ Source: OpenSLO, openslo/v1alpha, as Sloth's examples write it: each objective h
 and the period is a count of units. Nothing is guessed: a field without a counterpart is refused.
 """
 
-from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from slo.documents import Document, DocumentError, Part, checked
+from slo.documents import Document, DocumentError, Exact, Part, checked
 from slo.events import Operator
 from slo.openslo_parts import Metadata
 
@@ -71,9 +70,9 @@ class _Target(Part):
     display_name: str = ""
     ratio_metrics: _Ratio | None = None
     op: Operator | None = None
-    value: Decimal | None = None
-    target: Decimal
-    time_slice_target: Decimal | None = None
+    value: Exact | None = None
+    target: Exact
+    time_slice_target: Exact | None = None
     time_slice_window: int | str | None = None
 
 

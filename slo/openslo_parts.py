@@ -4,12 +4,11 @@ Source: OpenSLO specification, openslo/v1 (https://github.com/OpenSLO/OpenSLO). 
 named here is refused: a document never means more than what is done with it.
 """
 
-from decimal import Decimal
 from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
-from slo.documents import Part
+from slo.documents import Exact, Part
 from slo.events import Operator
 
 PROMETHEUS_TYPES: Final = (
@@ -117,10 +116,10 @@ class Target(Part):
 
     display_name: str = ""
     op: Operator | None = None
-    value: Decimal | None = None
-    target: Decimal | None = None
-    target_percent: Decimal | None = None
-    time_slice_target: Decimal | None = None
+    value: Exact | None = None
+    target: Exact | None = None
+    target_percent: Exact | None = None
+    time_slice_target: Exact | None = None
     time_slice_window: int | str | None = None
 
 
@@ -129,7 +128,7 @@ class Condition(Part):
 
     kind: Literal["burnrate", "Burnrate", "BurnRate"] = "burnrate"
     op: Literal["gt"] = "gt"
-    threshold: Decimal
+    threshold: Exact
     lookback_window: str
     alert_after: str = "0m"
 

@@ -120,11 +120,11 @@ def _refuse_inside(start: str, calendar: Calendar, where: str) -> None:
     """Refuse a start that lies inside a unit, since periods begin where the calendar's do."""
     try:
         time = datetime.fromisoformat(start)
-    except ValueError as error:
+        local = time if time.tzinfo is None else time.astimezone(calendar.zone_info)
+    except (ValueError, OverflowError) as error:
         raise PeriodError(
             f"{where}: wanted startTime as in 2026-01-01 00:00:00, found {start!r}"
         ) from error
-    local = time if time.tzinfo is None else time.astimezone(calendar.zone_info)
     is_midnight = (local.hour, local.minute, local.second, local.microsecond) == (0, 0, 0, 0)
     begins = {
         "day": True,

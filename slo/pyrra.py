@@ -7,12 +7,11 @@ interpolated. A name given to an alert is not kept, nor the texts: they are ours
 """
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from slo.documents import Document, DocumentError, Part, checked
+from slo.documents import Document, DocumentError, Exact, Part, checked
 from slo.events import Events
 from slo.lints import LintParams
 from slo.objectives import AlertLabel, Counting, Objective
@@ -95,7 +94,7 @@ class _Spec(Part):
     model_config = ConfigDict(alias_generator=None)
 
     description: str = ""
-    target: Decimal
+    target: Exact
     window: str
     indicator: _Indicator
     alerting: _Alerting = _Alerting()

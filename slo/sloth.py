@@ -9,13 +9,12 @@ that wants one is refused.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from slo.documents import Document, DocumentError, checked
+from slo.documents import Document, DocumentError, Exact, checked
 from slo.events import Events, ratio_events, raw_events
 from slo.objectives import RESERVED_LABELS, AlertLabel, Objective
 from slo.periods import read_wait_seconds
@@ -114,7 +113,7 @@ class _Slo(_Part):
 
     name: _Name
     description: str = ""
-    objective: Decimal
+    objective: Exact
     labels: dict[str, str] = {}
     sli: _Sli
     alerting: _Alerting = _Alerting()

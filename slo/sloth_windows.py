@@ -5,10 +5,9 @@ meant for every spec that is read together with it.
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Final, Literal
 
-from slo.documents import Document, DocumentError, Part, checked
+from slo.documents import Document, DocumentError, Exact, Part, checked
 from slo.periods import read_seconds
 from slo.schemes import sloth_windows, window_by_budget
 from slo.windows import DAY_SECONDS, BurnWindow, Severity
@@ -21,7 +20,7 @@ DEFAULT_PERIOD_SECONDS: Final = 30 * DAY_SECONDS
 class _Window(Part):
     """One pair."""
 
-    error_budget_percent: Decimal
+    error_budget_percent: Exact
     short_window: str
     long_window: str
 

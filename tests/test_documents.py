@@ -42,7 +42,7 @@ def test_values(text: str, expected: object) -> None:
 
 def test_several() -> None:
     """Each document is read, empty ones are none, and lists are opened."""
-    text = "a: 1\n---\n---\nkind: List\nitems:\n- b: 2\n- c: 3\n---\nkind: List\n"
+    text = "a: 1\n---\n---\nkind: List\nitems:\n- b: 2\n- c: 3\n---\nkind: List\nitems: []\n"
 
     found = split_documents(text, "x.yml")
 
@@ -57,6 +57,7 @@ def test_several() -> None:
     ("text", "message"),
     [
         pytest.param("a: [", "x.yml: wanted YAML", id="no YAML"),
+        pytest.param("kind: List", "wanted a list of items, found None", id="a list of nothing"),
         pytest.param("- a", "document 1: wanted a document with fields, found 'list'", id="a list"),
         pytest.param(
             "a: 1\na: 2", "the key 'a' twice in one mapping", id="a key that stands twice"

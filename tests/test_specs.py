@@ -1,9 +1,12 @@
 """The door for objectives: every known form, across files, and the ready ones."""
 
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from slo.documents import DocumentError
 from slo.objectives import Method
@@ -164,3 +167,21 @@ def test_refused(text: str, message: str) -> None:
     """What is no objective is refused with the way out."""
     with pytest.raises(DocumentError, match=message):
         parse_objectives(text, source="x.yml")
+
+
+FORMS = [OBJECTIVE, INDICATOR, *(p.read_text(encoding="utf-8") for p in sorted(DATA.glob("*.yml")))]
+ODD = st.sampled_from(
+    ["{}", "[]", "null", "1e400", ".nan", "-1", "x: y", "2026-01-01", "!!set {a}", "&a [*a]", "'"]
+)
+
+
+@given(text=st.sampled_from(FORMS), at=st.integers(0, 60), value=ODD, cut=st.integers(0, 1500))
+def test_torn(text: str, at: int, value: str, cut: int) -> None:
+    """Whatever stands in a document, it is read or refused, and nothing else is raised."""
+    lines = f"{INDICATOR}---\n{text}".splitlines()
+    number = at % len(lines)
+    lines[number] = f"{lines[number].split(': ')[0]}: {value}"
+
+    for torn in ("\n".join(lines), text[:cut]):
+        with suppress(ValueError):
+            assert parse_objectives(torn, source="x.yml")
