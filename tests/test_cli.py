@@ -19,7 +19,7 @@ from paceline.main import app
 from paceline.simulation.openmetrics import write_openmetrics
 from paceline.simulation.orion import OrionParams, simulate
 
-SMALL = OrionParams(nodes=4, minutes=45, onset_minutes=20, fault_minutes=20)
+SMALL = OrionParams(nodes=4, minutes=30, onset_minutes=12, fault_minutes=12)
 
 
 def call(*arguments: str | Path) -> Result:

@@ -1,4 +1,4 @@
-"""The main job on simulated clusters of 64 GPUs: who is named, when, and who never is."""
+"""The main job on simulated clusters of 32 GPUs: who is named, when, and who never is."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from paceline.simulation.orion import OrionParams, Truth, simulate
 from paceline.sources import find_files, read_sources
 from paceline.utilisation import utilisation_alert
 
-NODES = 8
+NODES = 4
 NAMING_LEVELS = frozenset({"rank", "gpu", "nic", "link", "host"})
 PARAMS = {
     "throttled-gpu": OrionParams(nodes=NODES, minutes=150, onset_minutes=75, fault_minutes=60),
