@@ -5,12 +5,14 @@ which its condition holds, fires at the first one at least `for` later, and forg
 the first miss, unless `keep_firing_for` holds a firing alert.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import polars as pl
 
 from collectors.frames import TIME, schema_of
 from slo.objectives import Objective
+from slo.restarts import PAIR, Outage, active_since, breaks_of, evaluations
 
 BURN_ALERTS: Final = schema_of(
     {
@@ -28,7 +30,14 @@ BURN_ALERTS: Final = schema_of(
 An alert that was only ever pending is no row."""
 
 
-def burn_alerts(burns: pl.DataFrame, objective: Objective, times: pl.Series) -> pl.DataFrame:
+def burn_alerts(
+    burns: pl.DataFrame,
+    objective: Objective,
+    times: pl.Series,
+    *,
+    outages: Sequence[Outage] = (),
+    limit: int | None = None,
+) -> pl.DataFrame:
     """Return when each alert of an objective fired.
 
     Args:
@@ -36,24 +45,37 @@ def burn_alerts(burns: pl.DataFrame, objective: Objective, times: pl.Series) -> 
             hold.
         objective: The pairs with their `for` and `keep_firing_for`.
         times: All evaluation times, `TIME`: without them a miss could not be told from no question.
+        outages: When the server was down: nothing is evaluated, and some alerts begin again.
+        limit: How many alerts a pair may have; beyond it all of them are dropped. Null is any
+            number.
 
     Returns:
         The group labels and `BURN_ALERTS`, by group, severity, long window and time.
     """
-    pair = ["severity", "long_seconds", "short_seconds"]
-    key = [*objective.group_labels, *pair]
-    grid = pl.DataFrame({"time": times.unique().sort()}).with_row_index("_n")
-    held = burns.filter("fires").join(grid, on="time").join(_pairs(objective), on=pair)
+    key = [*objective.group_labels, *PAIR]
+    grid = evaluations(times, outages)
+    held = burns.filter("fires").join(grid, on="time").join(_pairs(objective), on=PAIR)
+    breaks = breaks_of(held, grid, outages, limit)
     return (
-        held.sort(*key, "_n")
-        .pipe(_stretches, key)
+        held.join(breaks.filter("_drops"), on=[*PAIR, "_n"], how="anti")
+        .sort("_n")
+        .join_asof(_epochs(breaks), on="_n", by=PAIR, check_sortedness=False)
+        .sort(*key, "_n")
+        .pipe(_stretches, key, outages)
         .pipe(_with_resolved, grid)
+        .pipe(_with_breaks, grid, breaks)
         .sort(*key, "_first")
         .pipe(_firings, key)
         .with_columns(objective=pl.lit(objective.name))
         .sort(*key, "fired_at")
         .select(*objective.group_labels, *BURN_ALERTS.names())
     )
+
+
+def _epochs(breaks: pl.DataFrame) -> pl.DataFrame:
+    """Return how often everything was forgotten, at each evaluation where it was."""
+    forgets = breaks.filter("_forgets").sort("_n")
+    return forgets.select(*PAIR, "_n", _epoch=pl.int_range(1, pl.len() + 1).over(PAIR))
 
 
 def _pairs(objective: Objective) -> pl.DataFrame:
@@ -69,17 +91,21 @@ def _pairs(objective: Objective) -> pl.DataFrame:
     ).with_columns(pl.duration(seconds=pl.col("_for", "_keep")).name.keep())
 
 
-def _stretches(held: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+def _stretches(held: pl.DataFrame, key: list[str], outages: Sequence[Outage]) -> pl.DataFrame:
     """Return each unbroken stretch of evaluations at which a condition held.
 
     `_fired` is the first evaluation that came `for` after the first; null when it never waited
     long enough.
     """
-    begins = (pl.col("_n").cast(pl.Int64).diff().over(key) != 1).fill_null(value=True)
-    waited = pl.col("time") - pl.col("time").first() >= pl.col("_for")
+    follows = (pl.col("_n").diff() == 1) & (pl.col("_epoch").diff() == 0)
+    begins = ~follows.over(key).fill_null(value=False)
+    since = active_since(outages, pl.col("time").first().over("_stretch"))
+    waited = pl.col("time") - pl.col("_since") >= pl.col("_for")
     return (
-        held.with_columns(_stretch=begins.cum_sum())
-        .group_by("_stretch", *key, "_keep", maintain_order=True)
+        held.with_columns(pl.col("_epoch").fill_null(0))
+        .with_columns(_stretch=begins.cum_sum())
+        .with_columns(_since=since)
+        .group_by("_stretch", *key, "_keep", "_epoch", maintain_order=True)
         .agg(
             pl.col("_n").first().alias("_first"),
             pl.col("_n").last().alias("_last"),
@@ -108,6 +134,27 @@ def _with_resolved(stretches: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _with_breaks(stretches: pl.DataFrame, grid: pl.DataFrame, breaks: pl.DataFrame) -> pl.DataFrame:
+    """Return the stretches let go no later than at the next evaluation that loses alerts."""
+    lost = breaks.select(*PAIR, "_n").join(grid, on="_n").sort("_n")
+    lost = lost.rename({"_n": "_lost", "time": "_lost_at"})
+    found = stretches.sort("_last").join_asof(
+        lost,
+        left_on="_last",
+        right_on="_lost",
+        by=PAIR,
+        strategy="forward",
+        allow_exact_matches=False,
+        check_sortedness=False,
+        coalesce=False,
+    )
+    is_lost = (pl.col("_lost") < pl.col("_resolved").fill_null(grid.height)).fill_null(value=False)
+    return found.with_columns(
+        _resolved=pl.when(is_lost).then("_lost").otherwise("_resolved"),
+        resolved_at=pl.when(is_lost).then("_lost_at").otherwise("resolved_at"),
+    )
+
+
 def _firings(stretches: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Return each firing: a stretch that fired, with those that came before it let go.
 
@@ -117,7 +164,9 @@ def _firings(stretches: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     number = pl.int_range(pl.len())
     resolved_before = pl.col("_resolved").shift(1).over(key)
     is_first = pl.col("_first") == pl.col("_first").first().over(key)
-    is_apart = is_first | (resolved_before < pl.col("_first")).fill_null(value=False)
+    is_forgotten = pl.col("_epoch") != pl.col("_epoch").shift(1).over(key)
+    is_late = resolved_before < pl.col("_first")
+    is_apart = is_first | (is_forgotten | is_late).fill_null(value=False)
     last_own = pl.when(pl.col("_fired").is_not_null()).then(number).cum_max().forward_fill()
     last_apart = pl.when("_is_apart").then(number).cum_max().forward_fill()
     fires = (last_own >= last_apart).fill_null(value=False)

@@ -14,11 +14,11 @@ import polars as pl
 from collectors.frames import TIME, schema_of
 from detectors.panels import Floats, Ints
 from slo.calendar_bounds import calendar_bounds
-from slo.growth import BurnParams, TotalBasis, growth_rows
+from slo.growth import BurnParams, TotalBasis, cells_of, growth_cells, growth_rows
 from slo.maintenance import excluded_spans, seconds_inside
-from slo.measurements import Counts, Measurement
+from slo.measurements import Cells, Counts, Measurement
 from slo.objectives import Counting, Method, Objective
-from slo.promql import MILLISECONDS
+from slo.promql import MILLISECONDS, divided
 from slo.ranges import Growth
 
 BUDGETS: Final = schema_of(
@@ -73,46 +73,62 @@ def budget_left(
         MissingColumnError: `series` lacks a column that the objective asks for.
         DuplicateSampleError: A series has two different values at one time.
     """
-    return measured_budget(Measurement(series, objective, times, params.view), params)
+    budget = Budget(Measurement(series, objective, times, params.view), params)
+    return budget.rows(budget.counts.cells)
 
 
-def measured_budget(measured: Measurement, params: BurnParams) -> pl.DataFrame:
-    """Return the budget left, as `budget_left` does, of what is measured already."""
-    objective = measured.objective
-    start, end = _period(objective, measured.at)
-    counts = period_counts(measured, start)
-    cells = counts.cells
-    rows = growth_rows(measured, counts, cells, params.mode)
-    return (
-        rows.with_columns(*_excluded(measured, counts, rows))
-        .with_columns(_bounds(start, end, rows["_range"].to_numpy()))
-        .with_columns(budget_total=_budget_total(objective, params))
-        .with_columns(
-            net_bad=pl.col("bad") - pl.col("_excluded_bad"),
-            net_total=pl.col("total") - pl.col("_excluded_total"),
+class Budget:
+    """What was counted in the period of each evaluation."""
+
+    def __init__(self, measured: Measurement, params: BurnParams) -> None:
+        """Count once.
+
+        Args:
+            measured: The objective over its series.
+            params: Arithmetic and mode.
+        """
+        objective = measured.objective
+        self.measured, self.params = measured, params
+        self._start, self._end = _period(objective, measured.at)
+        # A gauge that is a total over a window says nothing of a period: what it told is added up.
+        is_windowed = objective.counting is Counting.WINDOWED
+        growth = Growth.OBSERVED if is_windowed else Growth.INCREASE
+        ranges = measured.since(self._start, objective.period_seconds)
+        self.counts = measured.counts(ranges, growth)
+
+    def shares(self, cells: Cells) -> pl.DataFrame:
+        """Return `budget_left_ratio` and `budget_coverage_ratio` of some cells; null is unknown."""
+        grown = growth_cells(self.measured, self.counts, cells, self.params.mode)
+        coverage = pl.col("coverage_ratio").alias("budget_coverage_ratio")
+        return self._with_left(grown).select("budget_left_ratio", coverage).collect()
+
+    def rows(self, cells: Cells) -> pl.DataFrame:
+        """Return the budget in some cells, as `budget_left` does."""
+        objective = self.measured.objective
+        grown = growth_rows(self.measured, self.counts, cells, self.params.mode)
+        return (
+            self._with_left(grown)
+            .with_columns(*_excluded(self.measured, self.counts, cells_of(grown)))
+            .with_columns(
+                net_bad=pl.col("bad") - pl.col("_excluded_bad"),
+                net_total=pl.col("total") - pl.col("_excluded_total"),
+            )
+            .with_columns(net_error_ratio=_net_ratio())
+            .with_columns(net_budget_left_ratio=_left(objective, self.params, "net_error_ratio"))
+            .with_columns(**_told(objective, self.params))
+            .select(*objective.group_labels, *BUDGETS.names())
+            .collect()
         )
-        .with_columns(net_error_ratio=_net_ratio())
-        .with_columns(
-            budget_left_ratio=_left(objective, params, "error_ratio"),
-            net_budget_left_ratio=_left(objective, params, "net_error_ratio"),
+
+    def _with_left(self, grown: pl.DataFrame) -> pl.LazyFrame:
+        """Return growth with its period, and what is left of that."""
+        objective, numbers = self.measured.objective, grown["_range"].to_numpy()
+        return (
+            grown.lazy()
+            .with_columns(_bounds(self._start, self._end, numbers))
+            .with_columns(budget_total=_budget_total(objective, self.params))
+            .with_columns(budget_left_ratio=_left(objective, self.params, "error_ratio"))
         )
-        .with_columns(**_told(objective, params))
-        .select(*objective.group_labels, *BUDGETS.names())
-    )
-
-
-def period_counts(measured: Measurement, start: Ints) -> Counts:
-    """Return what was counted since the period of each evaluation began."""
-    objective = measured.objective
-    # A gauge that is a total over some window says nothing of a period: what it told is added up.
-    is_windowed = objective.counting is Counting.WINDOWED
-    growth = Growth.OBSERVED if is_windowed else Growth.INCREASE
-    return measured.counts(measured.since(start, objective.period_seconds), growth)
-
-
-def period_starts(objective: Objective, at: Ints) -> Ints:
-    """Return when the period of each evaluation began, in milliseconds."""
-    return _period(objective, at)[0]
 
 
 def _period(objective: Objective, at: Ints) -> tuple[Ints, Ints]:
@@ -130,13 +146,11 @@ def _bounds(start: Ints, end: Ints, numbers: Ints) -> list[pl.Series]:
     ]
 
 
-def _excluded(measured: Measurement, counts: Counts, rows: pl.DataFrame) -> list[pl.Series]:
-    """Return what each row counted in declared maintenance, and how much of that there was."""
+def _excluded(measured: Measurement, counts: Counts, cells: Cells) -> list[pl.Series]:
+    """Return what some cells counted in declared maintenance, and how much of that there was."""
     spans = excluded_spans(measured.objective)
-    cells = (rows["_group"].to_numpy(), rows["_range"].to_numpy())
-    bad, total = (
-        measured.excluded(counts.ranges, spans) if spans else (np.zeros_like(counts.bad),) * 2
-    )
+    nothing = np.zeros_like(counts.bad)
+    bad, total = measured.excluded(counts.ranges, spans) if spans else (nothing, nothing)
     found: dict[str, Floats] = {
         "_excluded_bad": bad[cells],
         "_excluded_total": total[cells],
@@ -170,7 +184,7 @@ def _budget_total(objective: Objective, params: BurnParams) -> pl.Expr:
 
 def _left(objective: Objective, params: BurnParams, ratio: str) -> pl.Expr:
     """Return the share of the budget that is left."""
-    spent = pl.col(ratio) / float(objective.budget)
+    spent = divided(pl.col(ratio), float(objective.budget))
     if _is_estimated(objective, params):
         spent = spent * (pl.col("total") / pl.col("budget_total"))
     return 1 - spent

@@ -10,12 +10,12 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from slo.budgets import measured_budget
-from slo.growth import GROWTHS, BurnParams, Mode, growth_rows
-from slo.guard_conditions import hold_back
-from slo.measurements import Measurement
+from slo.budgets import Budget
+from slo.growth import BurnParams, Mode, cells_of, growth_cells, growth_rows
+from slo.guard_conditions import PERIOD_TOTAL, guard_allows
+from slo.measurements import Cells, Counts, Measurement
 from slo.objectives import Objective
-from slo.promql import above
+from slo.promql import above, divided
 from slo.windows import BurnWindow
 
 BURNS: Final = schema_of(
@@ -60,8 +60,8 @@ def burn_rates(
     """Return the burn rates of each pair of windows at each time.
 
     Args:
-        series: `metric`, labels, `time`, `value`: one row a sample of a counter; a null label is
-            absent, a null value a staleness marker.
+        series: `metric`, labels, `time`, `value`: one row a sample; a null label is absent, a null
+            value a staleness marker.
         objective: What is promised, and the pairs.
         times: Evaluation times, `TIME`.
         params: Arithmetic and mode.
@@ -73,80 +73,122 @@ def burn_rates(
         MissingColumnError: `series` lacks a column that the objective asks for.
         DuplicateSampleError: A series has two different values at one time.
     """
-    measured = Measurement(series, objective, times, params.view)
-    growths = {seconds: _growth(measured, seconds, params) for seconds in objective.window_seconds}
-    budgets = measured_budget(measured, params).select(
-        *objective.group_labels,
-        "time",
-        "budget_left_ratio",
-        pl.col("coverage_ratio").alias("budget_coverage_ratio"),
-    )
-    keys = [*objective.group_labels, "time"]
+    burning = Burning(Measurement(series, objective, times, params.view), params)
     pairs = [
-        _pair(growths[window.long_seconds], growths[window.short_seconds], objective, number)
-        for number, window in enumerate(objective.windows)
+        burning.rows(window, burning.counts(window.long_seconds).cells)
+        for window in objective.windows
     ]
     return (
-        hold_back(pl.concat(pairs), series, objective, times, params)
-        .join(budgets, on=keys, how="left", nulls_equal=True)
-        .with_columns(state=_state(params))
-        .with_columns(
-            objective=pl.lit(objective.name),
-            fires=pl.col("state") == "firing",
-            exhaustion_seconds=_exhaustion_seconds(objective),
-            method=pl.lit(objective.method.value),
-            semantics=pl.lit(params.semantics.value),
-            mode=pl.lit(params.mode.value),
-        )
-        .sort(*keys, "_number")
+        pl.concat(pairs)
+        .sort("_group", "_range", maintain_order=True)
         .select(*objective.group_labels, *BURNS.names())
     )
 
 
-def _growth(measured: Measurement, range_seconds: int, params: BurnParams) -> pl.DataFrame:
-    """Return what was bad, and what there was in all, over one window before each time."""
-    counts = measured.counts(measured.before(range_seconds))
-    rows = growth_rows(measured, counts, counts.cells, params.mode)
-    return rows.select(*measured.objective.group_labels, *GROWTHS.names())
+class Burning:
+    """Everything that an objective's burn rates are made of, counted once."""
 
+    def __init__(self, measured: Measurement, params: BurnParams) -> None:
+        """Count events over every window, and over the period.
 
-def _pair(
-    long: pl.DataFrame, short: pl.DataFrame, objective: Objective, number: int
-) -> pl.DataFrame:
-    """Return one pair of windows side by side."""
-    window = objective.windows[number]
-    keys = [*objective.group_labels, "time"]
-    budget = float(objective.budget)
-    return (
-        _named(long, "long", keys)
-        .join(_named(short, "short", keys), on=keys, how="left", nulls_equal=True)
-        .with_columns(
-            pl.lit(number).alias("_number"),
-            pl.lit(window.severity).alias("severity"),
-            pl.lit(window.long_seconds, dtype=pl.Int64).alias("long_seconds"),
-            pl.lit(window.short_seconds, dtype=pl.Int64).alias("short_seconds"),
-            pl.lit(objective.threshold(window)).alias("threshold_ratio"),
-            pl.coalesce("long_fault", "short_fault").alias("fault"),
-            (pl.col("long_error_ratio") / budget).alias("long_burn_rate"),
-            (pl.col("short_error_ratio") / budget).alias("short_burn_rate"),
-            _exceeds(objective, window).alias("_exceeds"),
+        Args:
+            measured: The objective over its series.
+            params: Arithmetic and mode.
+        """
+        self.measured, self.params = measured, params
+        self.budget = Budget(measured, params)
+        objective = measured.objective
+        lengths = list(objective.window_seconds)
+        if objective.guard.by_traffic:
+            # The nominal period, also of a calendar one: its first day has no traffic to compare.
+            lengths.append(objective.period_seconds)
+        self._counts = {each: measured.counts(measured.before(each)) for each in lengths}
+
+    def counts(self, range_seconds: int) -> Counts:
+        """Return what was counted over a window."""
+        return self._counts[range_seconds]
+
+    def rows(self, window: BurnWindow, cells: Cells) -> pl.DataFrame:
+        """Return the burn rates of a pair of windows in some cells.
+
+        Args:
+            window: The pair.
+            cells: Group and evaluation of each row that is wanted.
+
+        Returns:
+            The group labels, `BURNS`, `_group` and `_range`, in the order of the cells; none
+            without traffic in the long window.
+        """
+        measured, params = self.measured, self.params
+        long = growth_rows(measured, self._counts[window.long_seconds], cells, params.mode)
+        cells = cells_of(long)
+        short = growth_cells(measured, self._counts[window.short_seconds], cells, params.mode)
+        sides = [_named(long, "long"), _named(short, "short"), self.budget.shares(cells)]
+        return (
+            pl.concat(
+                [long.select(*measured.objective.group_labels, "time", "_group", "_range"), *sides],
+                how="horizontal",
+            )
+            .lazy()
+            .with_columns(*_of_pair(measured.objective, window), *self._period_total(cells))
+            .with_columns(_exceeds=_exceeds(window, measured.objective))
+            .with_columns(state=_state(params))
+            .with_columns(**_told(measured.objective, params))
+            .collect()
         )
-    )
+
+    def _period_total(self, cells: Cells) -> list[pl.Series]:
+        """Return all events of the nominal period, for a guard that asks for them."""
+        objective = self.measured.objective
+        if not objective.guard.by_traffic:
+            return []
+        counts = self._counts[objective.period_seconds]
+        grown = growth_cells(self.measured, counts, cells, self.params.mode)
+        return [grown["total"].alias(PERIOD_TOTAL)]
 
 
-def _named(growth: pl.DataFrame, window: str, keys: list[str]) -> pl.DataFrame:
-    """Return the growth with its columns named after its window."""
-    return growth.select(*keys, pl.exclude(keys).name.prefix(f"{window}_"))
+_SIDES: Final = ("bad", "total", "error_ratio", "coverage_ratio", "fault")
 
 
-def _exceeds(objective: Objective, window: BurnWindow) -> pl.Expr:
-    """Return whether both windows have traffic and burn faster than they may."""
+def _named(growth: pl.DataFrame, window: str) -> pl.DataFrame:
+    """Return growth with its columns named after its window."""
+    return growth.select(pl.col(_SIDES).name.prefix(f"{window}_"))
+
+
+def _of_pair(objective: Objective, window: BurnWindow) -> list[pl.Expr]:
+    """Return what a pair adds to its two windows."""
+    budget = float(objective.budget)
+    return [
+        pl.lit(window.severity).alias("severity"),
+        pl.lit(window.long_seconds, dtype=pl.Int64).alias("long_seconds"),
+        pl.lit(window.short_seconds, dtype=pl.Int64).alias("short_seconds"),
+        pl.lit(objective.threshold(window)).alias("threshold_ratio"),
+        pl.coalesce("long_fault", "short_fault").alias("fault"),
+        divided(pl.col("long_error_ratio"), budget).alias("long_burn_rate"),
+        divided(pl.col("short_error_ratio"), budget).alias("short_burn_rate"),
+    ]
+
+
+def _exceeds(window: BurnWindow, objective: Objective) -> pl.Expr:
+    """Return whether both windows burn faster than they may, and no guard holds back."""
     threshold = objective.threshold(window)
-    both = pl.lit(value=True)
+    both = guard_allows(objective)
     for name in ("long", "short"):
         has_traffic = (pl.col(f"{name}_total") > 0).fill_null(value=False)
         both = both & has_traffic & above(pl.col(f"{name}_error_ratio"), threshold)
     return both
+
+
+def _told(objective: Objective, params: BurnParams) -> dict[str, pl.Expr]:
+    """Return what follows from a pair's state, and what belongs beside each number."""
+    return {
+        "objective": pl.lit(objective.name),
+        "fires": pl.col("state") == "firing",
+        "exhaustion_seconds": _exhaustion_seconds(objective),
+        "method": pl.lit(objective.method.value),
+        "semantics": pl.lit(params.semantics.value),
+        "mode": pl.lit(params.mode.value),
+    }
 
 
 def _state(params: BurnParams) -> pl.Expr:

@@ -13,9 +13,8 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import TIME, schema_of
-from detectors.panels import Ints
 from slo.indicators import View
-from slo.measurements import Counts, Measurement
+from slo.measurements import Cells, Counts, Measurement
 from slo.objectives import Method, Objective
 from slo.promql import MILLISECONDS, Semantics
 
@@ -130,10 +129,17 @@ def event_growth(
     return rows.select(*objective.group_labels, *GROWTHS.names())
 
 
-def growth_rows(
-    measured: Measurement, counts: Counts, cells: tuple[Ints, Ints], mode: Mode
-) -> pl.DataFrame:
-    """Return some of the counts as rows.
+def growth_rows(measured: Measurement, counts: Counts, cells: Cells, mode: Mode) -> pl.DataFrame:
+    """Return some of the counts as rows, without those cells in which nothing happened.
+
+    The arguments and the result are those of `growth_cells`.
+    """
+    rows = _counted(measured, counts, cells, mode).filter("_happened")
+    return _judged(rows, measured, mode).collect()
+
+
+def growth_cells(measured: Measurement, counts: Counts, cells: Cells, mode: Mode) -> pl.DataFrame:
+    """Return some of the counts as rows, null where nothing happened.
 
     Args:
         measured: What was measured.
@@ -143,18 +149,35 @@ def growth_rows(
 
     Returns:
         The group labels, `GROWTHS`, and the cell's `_group` and `_range`, in the order of the
-        cells; without those in which nothing happened.
+        cells.
     """
-    objective = measured.objective
-    is_sliced = objective.method is not Method.OCCURRENCES
-    told = objective.bad is not None
-    counted = _events(measured, counts, cells).with_columns(
-        _part=pl.coalesce("part", 0.0 * pl.col("events"))
-    )
+    judged = _judged(_counted(measured, counts, cells, mode), measured, mode)
+    numbers = ["bad", "total", "error_ratio", "coverage_ratio", "fault"]
+    return judged.with_columns(pl.when("_happened").then(pl.col(numbers))).collect()
+
+
+def cells_of(rows: pl.DataFrame) -> Cells:
+    """Return the cells of rows."""
+    return rows["_group"].to_numpy(), rows["_range"].to_numpy()
+
+
+def _counted(measured: Measurement, counts: Counts, cells: Cells, mode: Mode) -> pl.LazyFrame:
+    """Return what was counted in some cells, and whether anything happened there."""
+    is_sliced = measured.objective.method is not Method.OCCURRENCES
+    part = pl.coalesce("part", 0.0 * pl.col("events"))
+    bad = part if measured.objective.bad is not None else pl.col("events") - part
     return (
-        counted.with_columns(_bad=pl.col("_part") if told else pl.col("events") - pl.col("_part"))
-        .filter(pl.col("total") > 0 if is_sliced else _happened(mode))
-        .with_columns(fault=_fault(measured, mode))
+        _events(measured, counts, cells)
+        .with_columns(_part=part, _bad=bad)
+        .with_columns(_happened=pl.col("total") > 0 if is_sliced else _happened(mode))
+    )
+
+
+def _judged(counted: pl.LazyFrame, measured: Measurement, mode: Mode) -> pl.LazyFrame:
+    """Return what was counted with its ratio, its coverage and its faults."""
+    is_sliced = measured.objective.method is not Method.OCCURRENCES
+    return (
+        counted.with_columns(fault=_fault(measured, mode))
         .with_columns(
             bad=pl.col("bad" if is_sliced else "_bad"),
             total=pl.col("total" if is_sliced else "events"),
@@ -163,7 +186,7 @@ def growth_rows(
     )
 
 
-def _events(measured: Measurement, counts: Counts, cells: tuple[Ints, Ints]) -> pl.DataFrame:
+def _events(measured: Measurement, counts: Counts, cells: Cells) -> pl.LazyFrame:
     """Return what was counted in some cells; null is not known."""
     total, part, ranges = counts.events.total, counts.events.part, counts.ranges
     overlaps = [each.overlaps for each in (total, part) if each.overlaps is not None]
@@ -182,11 +205,12 @@ def _events(measured: Measurement, counts: Counts, cells: tuple[Ints, Ints]) -> 
             "_has_total": total.known[cells],
             "_has_part": part.known[cells],
         }
-    ).with_columns(
+    )
+    rows = pl.concat([measured.labels_at(*cells), numbers], how="horizontal")
+    return rows.lazy().with_columns(
         pl.when("_has_total").then(pl.col("events", "sample_count")),
         pl.when("_has_part").then(pl.col("part")),
     )
-    return pl.concat([measured.labels_at(*cells), numbers], how="horizontal")
 
 
 def _happened(mode: Mode) -> pl.Expr:

@@ -17,6 +17,9 @@ from slo.promql import MILLISECONDS
 from slo.ranges import Growth, Ranges
 from slo.slice_counts import JudgedSlices, SliceCounts, Spans, judge_slices
 
+Cells = tuple[Ints, Ints]
+"""Group and range of each of some cells."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
@@ -37,7 +40,7 @@ class Counts:
     known: Bools
 
     @property
-    def cells(self) -> tuple[Ints, Ints]:
+    def cells(self) -> Cells:
         """Group and range of every cell in which anything is known."""
         group, number = np.nonzero(self.known | self.events.part.known)
         return group, number
@@ -114,17 +117,20 @@ class Measurement:
 
     def _events(self, events: EventCounts) -> tuple[Floats, Floats]:
         """Return bad and all events; what is not known adds nothing."""
-        total = np.where(events.total.known, events.total.values, 0.0)
-        part = np.where(events.part.known, events.part.values, 0.0 * total)
+        total, part = events.total.values, events.part.values
+        if not np.isfinite(total.sum()):
+            # Of a total that is no number nothing is known, not even that none was bad.
+            part = np.where(events.part.known, part, 0.0 * total)
         return (part if self.objective.bad is not None else total - part), total
 
     def _judge(self) -> JudgedSlices:
         """Return the slices from the first that any range could ask for."""
         longest = max(self.objective.period_seconds, *self.objective.window_seconds)
         # A calendar's longest period is a little longer than its nominal one.
-        oldest = int(self.at.min(initial=0)) - 2 * longest * MILLISECONDS
-        first = int(self.indicator.first_milliseconds.min(initial=oldest))
-        span = (max(oldest, first), int(self.at.max(initial=oldest)))
+        last = int(self.at.max(initial=0))
+        oldest = int(self.at.min(initial=last)) - 2 * longest * MILLISECONDS
+        first = int(self.indicator.first_milliseconds.min(initial=last))
+        span = (max(oldest, first), last)
         growth = Growth.INCREASE if self.view.is_parity else Growth.OBSERVED
         return judge_slices(self.indicator, self.objective, span, growth)
 

@@ -34,6 +34,15 @@ def above(ratio: pl.Expr, threshold: float) -> pl.Expr:
     return (ratio.is_not_nan() & (ratio > threshold)).fill_null(value=False)
 
 
+def divided(dividend: pl.Expr, divisor: float) -> pl.Expr:
+    """Return a quotient that is rounded once.
+
+    By a single number Polars multiplies with its inverse where there are rows enough: the last bit
+    would depend on how many.
+    """
+    return dividend / ((pl.int_range(pl.len()) * 0).cast(pl.Float64) + divisor)
+
+
 def subquery_times(
     times: pl.Series, *, range_seconds: int, step_seconds: int, semantics: Semantics
 ) -> pl.DataFrame:

@@ -1,31 +1,27 @@
 """`increase`, `rate` and `delta` over tracks, exactly as Prometheus computes them.
 
-Source: Prometheus, promql/functions.go (`extrapolatedRate`) at 2.42 and 3.x; the order of
-extrapolation clamps changed with pull request 13725 (2.51), ranges became left-open with 3.0. The
-order of the floating-point operations is part of the method: change none of it. We differ in speed
-only: what depends on stamps alone is computed once for all series that were scraped together, and
-the clamp to zero only where it can bind.
+Source: Prometheus, promql/functions.go; ranges became left-open with 3.0. We differ in speed only:
+what depends on stamps alone is computed once for all series that were scraped together, and the
+clamp to zero only where it can bind.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from detectors.panels import Bools, Floats, Ints
+from slo.extrapolation import Stretch, clamp_to_zero, stretch_of
 from slo.falls import Falls, falls_of
 from slo.promql import DEFAULT_LOOKBACK_SECONDS, MILLISECONDS, Semantics
 from slo.tracks import Block, Tracks, blocks_of
 
-EXTRAPOLATION_LIMIT: Final = 1.1
 MIN_SAMPLES: Final = 2
 """Growth needs two samples."""
 CELLS_AT_ONCE: Final = 1 << 17
 """Cells that are worked on together: a few arrays of them stay in a core's cache."""
-_SURELY: Final = 1 + 1e-9
-"""Widens the question whether a clamp can bind, so that rounding never answers no."""
 
 
 class Growth(StrEnum):
@@ -91,23 +87,37 @@ class Growths:
 
     def over(self, ranges: Ranges, growth: Growth) -> Grown:
         """Return the growth of each series over each range."""
-        shape = (self._count, ranges.at.size)
-        values, counts = np.zeros(shape), np.zeros(shape, dtype=np.int64)
-        overlaps = np.zeros(shape, dtype=np.int64) if self._has_overlaps else None
-        for block, falls in zip(self._blocks, self._falls, strict=True):
-            positions = _positions(block, ranges, growth)
-            counts[block.rows] = positions.counts
-            for rows, edges in _pieces(block, ranges, positions):
+        asked = [_positions(block, ranges, growth) for block in self._blocks]
+        values = np.zeros((self._count, ranges.at.size))
+        with np.errstate(all="ignore"):
+            for block, falls, positions in zip(self._blocks, self._falls, asked, strict=True):
                 here = falls if growth is not Growth.DELTA else {}
-                values[block.rows[rows]] = _values(_Piece(block, rows, edges, here), ranges, growth)
-            if overlaps is not None:
-                _count_overlaps(overlaps, block, falls, positions)
-        known = counts >= MIN_SAMPLES
-        return Grown(values=values, known=known, counts=counts, overlaps=overlaps)
+                for piece in _pieces(block, here, positions, ranges):
+                    _fill(piece, values, ranges, growth)
+        counts = self._spread(asked, ranges)
+        overlaps = self._overlaps(asked, values.shape)
+        return Grown(values=values, known=counts >= MIN_SAMPLES, counts=counts, overlaps=overlaps)
 
-    @property
-    def _has_overlaps(self) -> bool:
-        return any(each.overlaps[-1] for falls in self._falls for each in falls.values())
+    def _spread(self, asked: "list[_Positions]", ranges: Ranges) -> Ints:
+        """Return how many samples each range of each series has."""
+        shape = (self._count, ranges.at.size)
+        if len(asked) == 1 and asked[0].counts.ndim == 1 and self._blocks[0].is_whole(shape[0]):
+            return np.broadcast_to(asked[0].counts, shape)
+        counts = np.zeros(shape, dtype=np.int64)
+        for block, positions in zip(self._blocks, asked, strict=True):
+            counts[block.rows] = positions.counts
+        return counts
+
+    def _overlaps(self, asked: "list[_Positions]", shape: tuple[int, int]) -> Ints | None:
+        """Return how many dips of a second replica each range has; null when none is anywhere."""
+        if not any(each.overlaps[-1] for falls in self._falls for each in falls.values()):
+            return None
+        overlaps = np.zeros(shape, dtype=np.int64)
+        for block, falls, positions in zip(self._blocks, self._falls, asked, strict=True):
+            for row, each in falls.items():
+                first, last = positions.within(row, block.base(row), each.overlaps.size)
+                overlaps[block.rows[row]] = each.overlaps[last] - each.overlaps[first]
+        return overlaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +128,80 @@ class _Positions:
     last: Ints
     counts: Ints
 
+    def rows(self, rows: slice) -> "_Positions":
+        """Return the positions of some series."""
+        if self.first.ndim == 1:
+            return self
+        return _Positions(self.first[rows], self.last[rows], self.counts[rows])
 
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    """What depends on stamps alone: seconds between samples and edges, extrapolated."""
-
-    first: Ints
-    last: Ints
-    span: Floats
-    start: Floats
-    end: Floats
-    most: Floats
+    def within(self, number: int, base: int, size: int) -> tuple[Ints, Ints]:
+        """Return the positions of one series within itself, the first never the later one."""
+        first, last = (
+            each if each.ndim == 1 else each[number] - base for each in (self.first, self.last)
+        )
+        last = np.clip(last, 0, size - 1)
+        return np.clip(first, 0, last), last
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some rows of a block."""
+    """Some series of a block."""
 
     block: Block
     rows: slice
-    edges: _Edges
+    positions: _Positions
+    stretch: Stretch
     falls: dict[int, Falls]
+
+    @property
+    def target(self) -> slice | Ints:
+        """Where the series belong among all of them; next to each other, if they are."""
+        rows = self.block.rows[self.rows]
+        follows = rows[-1] - rows[0] == rows.size - 1
+        return slice(int(rows[0]), int(rows[-1]) + 1) if follows else rows
 
     def taken(self, positions: Ints) -> Floats:
         """Return the samples at positions, a row a series."""
         if self.block.offsets is None:
-            return np.take(self.block.values[self.rows], positions, axis=1, mode="clip")
+            return taken_along(self.block.values[self.rows], positions)
         return np.take(self.block.values, positions, mode="clip")
+
+    def firsts(self, ranges: slice) -> Floats:
+        """Return the first sample of some ranges."""
+        return self.taken(self.positions.first[..., ranges])
+
+    @property
+    def differences(self) -> Floats:
+        """The last sample of each range less its first one."""
+        last, first = self.taken(self.positions.last), self.positions.first
+        delay = _delay(first) if self.block.offsets is None else None
+        if delay is None:
+            return np.subtract(last, self.taken(first))
+        values = self.block.values[self.rows]
+        found = np.empty_like(last)
+        np.subtract(last[:, :delay], values[:, :1], out=found[:, :delay])
+        np.subtract(last[:, delay:], values[:, : last.shape[1] - delay], out=found[:, delay:])
+        return found
+
+
+def taken_along(values: Floats, positions: Ints) -> Floats:
+    """Return values at positions along their rows."""
+    if _delay(positions) == 0:
+        return values[:, : positions.size]
+    return np.take(values, positions, axis=1, mode="clip")
+
+
+def _delay(positions: Ints) -> int | None:
+    """Return by how many positions these lag behind 0, 1, 2, ..., waiting at 0; null if not so.
+
+    Where ranges move with the scrapes, positions do as well: then stretches are taken as they are.
+    """
+    delay = positions.size - 1 - int(positions[-1]) if positions.size else -1
+    if not 0 <= delay <= positions.size:
+        return None
+    moves = positions[delay:]
+    is_plain = not positions[:delay].any() and np.array_equal(moves, np.arange(moves.size))
+    return delay if is_plain else None
 
 
 def _falls_by_row(block: Block) -> dict[int, Falls]:
@@ -166,117 +223,56 @@ def _positions(block: Block, ranges: Ranges, growth: Growth) -> _Positions:
     if growth is Growth.OBSERVED:
         before = block.counts_until(ranges.low, inclusive=True) - 1
         oldest = ranges.low - DEFAULT_LOOKBACK_SECONDS * MILLISECONDS
-        age_known = block.stamps[np.maximum(before, 0)] >= oldest
-        first = np.where((before >= block.first) & age_known, before, before + 1)
+        is_fresh = block.stamps[np.maximum(before, 0)] >= oldest
+        first = np.where((before >= block.first) & is_fresh, before, before + 1)
     counts = np.maximum(last - first + 1, 0)
-    return _Positions(
-        first=np.minimum(first, block.stamps.size - 1), last=np.maximum(last, 0), counts=counts
-    )
+    return _Positions(np.minimum(first, block.stamps.size - 1), np.maximum(last, 0), counts)
 
 
-def _pieces(block: Block, ranges: Ranges, positions: _Positions) -> Iterator[tuple[slice, _Edges]]:
-    """Give the rows of a block a few at a time, with the edges of their ranges."""
-    step = max(1, CELLS_AT_ONCE // max(1, ranges.at.size))
-    shared = _edges(block, ranges, positions) if block.offsets is None else None
+def _pieces(
+    block: Block, falls: dict[int, Falls], positions: _Positions, ranges: Ranges
+) -> Iterator[_Piece]:
+    """Give the series of a block a few at a time."""
+    step = max(1, CELLS_AT_ONCE // max(1, positions.first.shape[-1]))
+    shared = _stretch(block, positions, ranges) if block.offsets is None else None
     for begin in range(0, block.rows.size, step):
         rows = slice(begin, begin + step)
-        if shared is not None:
-            yield rows, shared
-        else:
-            own = _Positions(positions.first[rows], positions.last[rows], positions.counts[rows])
-            yield rows, _edges(block, ranges, own)
+        here = positions.rows(rows)
+        yield _Piece(block, rows, here, shared or _stretch(block, here, ranges), falls)
 
 
-def _edges(block: Block, ranges: Ranges, positions: _Positions) -> _Edges:
-    """Return the seconds that a range's growth stands for, before the clamp to zero."""
-    begin, stop = block.stamps[positions.first], block.stamps[positions.last]
-    thousand = float(MILLISECONDS)
-    span = (stop - begin).astype(np.float64) / thousand
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = span / (positions.counts - 1).astype(np.float64)
-    limit = gap * EXTRAPOLATION_LIMIT
-    start = (begin - ranges.low).astype(np.float64) / thousand
-    end = (ranges.at - stop).astype(np.float64) / thousand
-    limited = np.where(start < limit, start, gap / 2.0)
-    # Up to 2.50 the clamp came before the limit, so it binds up to the smaller of the two.
-    most = np.minimum(start, limit) if ranges.semantics.is_closed else limited
-    return _Edges(
-        first=positions.first,
-        last=positions.last,
-        span=span,
-        start=limited,
-        end=np.where(end < limit, end, gap / 2.0),
-        most=most,
-    )
-
-
-def _values(piece: _Piece, ranges: Ranges, growth: Growth) -> Floats:
-    """Return the growth of a few series."""
-    edges = piece.edges
-    with np.errstate(all="ignore"):
-        value = piece.taken(edges.first)
-        raw = piece.taken(edges.last)
-        raw -= value
-        _restore(piece, raw)
-        if growth is Growth.OBSERVED:
-            return raw
-        factor = _factor(edges.span, edges.start, edges.end, ranges, growth)
-        grown = raw * factor
+def _fill(piece: _Piece, values: Floats, ranges: Ranges, growth: Growth) -> None:
+    """Put the growth of a few series where it belongs; 0 where there is none."""
+    raw = piece.differences
+    _restore(piece, raw)
+    if growth is not Growth.OBSERVED:
+        stretch = piece.stretch
+        if growth is Growth.RATE:
+            stretch = replace(stretch, divisor=float(ranges.seconds))
+        grown = raw * stretch.factor
         if growth is not Growth.DELTA:
-            _clamp(piece, value, raw, grown, (ranges, growth))
-    return grown
+            clamp_to_zero(grown, piece.firsts, raw, stretch)
+        raw = grown
+    unknown = piece.positions.counts < MIN_SAMPLES
+    raw[(slice(None), unknown) if unknown.ndim == 1 else unknown] = 0.0
+    values[piece.target] = raw
+
+
+def _stretch(block: Block, positions: _Positions, ranges: Ranges) -> Stretch:
+    """Return the seconds that a block's growth stands for."""
+    return stretch_of(
+        (block.stamps[positions.first], block.stamps[positions.last]),
+        (ranges.low, ranges.at),
+        positions.counts,
+        is_closed=ranges.semantics.is_closed,
+    )
 
 
 def _restore(piece: _Piece, raw: Floats) -> None:
     """Add what resets lost to the growth of the rows that have any."""
-    edges, block = piece.edges, piece.block
-    for row in range(raw.shape[0]):
-        falls = piece.falls.get(piece.rows.start + row)
-        if falls is None:
-            continue
-        first, last = edges.first, edges.last
-        if block.offsets is not None:
-            base = block.offsets[piece.rows.start + row]
-            first, last = first[row] - base, last[row] - base
-        most = falls.running.size - 1
-        first, last = np.clip(first, 0, most), np.clip(last, 0, most)
-        raw[row] = falls.restored(raw[row], np.minimum(first, last), last)
-
-
-def _factor(span: Floats, start: Floats, end: Floats, ranges: Ranges, growth: Growth) -> Floats:
-    """Return what raw growth is multiplied by."""
-    factor: Floats = (span + start + end) / span
-    return factor / float(ranges.seconds) if growth is Growth.RATE else factor
-
-
-def _clamp(
-    piece: _Piece, value: Floats, raw: Floats, grown: Floats, asked: tuple[Ranges, Growth]
-) -> None:
-    """Mend the growth where a counter was zero after the start that was extrapolated to."""
-    edges = piece.edges
-    may = value <= raw * (edges.most / edges.span * _SURELY)
-    if not may.any():
-        return
-    where = np.nonzero(may)
-    value, raw = value[where], raw[where]
-    span, start, end, most = (
-        np.broadcast_to(each, grown.shape)[where]
-        for each in (edges.span, edges.start, edges.end, edges.most)
-    )
-    zero = span * (value / raw)
-    binds: Bools = (raw > 0) & (value >= 0) & (zero < most)
-    start = np.where(binds, zero, start)
-    grown[where] = raw * _factor(span, start, end, *asked)
-
-
-def _count_overlaps(
-    overlaps: Ints, block: Block, falls: dict[int, Falls], positions: _Positions
-) -> None:
-    """Count the dips of a second replica in each range."""
-    for row, each in falls.items():
-        first, last = positions.first, positions.last
-        if block.offsets is not None:
-            first, last = first[row] - block.offsets[row], last[row] - block.offsets[row]
-        most = each.overlaps.size - 1
-        found = each.overlaps[np.clip(last, 0, most)] - each.overlaps[np.clip(first, 0, most)]
-        overlaps[block.rows[row]] = np.maximum(found, 0)
+    begin = piece.rows.start
+    for row in sorted(piece.falls.keys() & set(range(begin, begin + raw.shape[0]))):
+        falls, number = piece.falls[row], row - begin
+        base = piece.block.base(row)
+        first, last = piece.positions.within(number, base, falls.running.size)
+        raw[number] = falls.restored(raw[number], first, last)

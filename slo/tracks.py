@@ -181,6 +181,14 @@ class Block:
         """The position of the first sample of each series."""
         return 0 if self.offsets is None else self.offsets[:-1, None]
 
+    def base(self, number: int) -> int:
+        """The position of the first sample of one of the series in `values`; 0 when shared."""
+        return 0 if self.offsets is None else int(self.offsets[number])
+
+    def is_whole(self, count: int) -> bool:
+        """Whether these are all of so many series, in their order."""
+        return self.rows.size == count and bool((np.diff(self.rows) == 1).all())
+
     def taken(self, positions: Ints) -> Floats:
         """Return the samples at positions, a row a series."""
         if self.offsets is None:
