@@ -94,7 +94,8 @@ def _events(objective: Objective, selector: Selector, events: str, range_seconds
     if objective.counting is Counting.WINDOWED:
         return f"{by_group(objective, 'sum')}({selector.text})"
     if objective.sample_bound is not None:
-        return f"sum_over_time({recorded_pieces(objective, events, 'sample')}{window})"
+        counted = f"sum_over_time({recorded_pieces(objective, events, 'sample')}{window})"
+        return f"{by_group(objective, 'sum')}({counted})"
     function = {
         (Counting.COUNTER, "bad"): "increase",
         (Counting.COUNTER, "good"): "increase",

@@ -11,7 +11,7 @@ from typing import Final
 
 from slo.contradictions import can_contradict
 from slo.expressions import bad_events, by_group, total_events
-from slo.objectives import Counting, Method, Objective
+from slo.objectives import Counting, Method, Objective, SampleBound
 from slo.records import Piece, piece_name, recorded_pieces
 from slo.selectors import Selector
 from slo.slices import EmptySlice, Slices
@@ -25,11 +25,12 @@ Rule = dict[str, object]
 
 def sample_rules(objective: Objective) -> list[Rule]:
     """Return the rules that count samples as they come in; none without a bound for them."""
-    if objective.sample_bound is None:
+    bound = objective.sample_bound
+    if bound is None:
         return []
     judged = ("bad", objective.bad) if objective.bad else ("good", objective.good)
     counts = {
-        judged[0]: _judged_samples(objective, judged[1] or objective.total),
+        judged[0]: _judged_samples(objective, judged[1] or objective.total, bound),
         "total": f"{by_group(objective, 'count')}({_newest(objective.total)})",
     }
     return _records(objective, counts, "sample")
@@ -72,11 +73,8 @@ def _newest(selector: Selector) -> str:
     return f"last_over_time({selector.text}[{open_duration(SAMPLE_SECONDS)}])"
 
 
-def _judged_samples(objective: Objective, selector: Selector) -> str:
+def _judged_samples(objective: Objective, selector: Selector, bound: SampleBound) -> str:
     """Return how many samples are good, or bad where the objective names bad ones."""
-    bound = objective.sample_bound
-    if bound is None:
-        raise ValueError(f"objective {objective.name!r}: wanted a bound for its samples")
     meets = f"{_newest(selector)} {bound.sign} bool {exact(bound.value)}"
     # Not the opposite sign: what is no number meets no bound, and is bad.
     missed = f"({meets}) == bool 0" if objective.bad else meets

@@ -1,12 +1,14 @@
 """Generated promtool tests: which alerts they expect, and which matchers they can satisfy."""
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
 import yaml
 
 from slo.example_series import NoExampleError
+from slo.guards import Guard
 from slo.objectives import Objective
 from slo.rule_tests import burn_rule_tests
 from slo.selectors import parse_selector
@@ -103,3 +105,24 @@ def test_no_example(bad: str, total: str) -> None:
 
     with pytest.raises(NoExampleError, match="write the promtool test by hand"):
         burn_rule_tests(objective, rules_file="r.yml")
+
+
+def test_unreachable_bound() -> None:
+    """A lower bound that few events cannot reach is not tried with few events."""
+    objective = replace(
+        LIBRARY,
+        target_percent=Decimal(94),
+        windows=LIBRARY.windows[:1],
+        group_labels=(),
+        guard=Guard(min_bad_count=1, confidence_ratio=0.9999999999),
+    )
+    tests = yaml.safe_load(burn_rule_tests(objective, rules_file="r.yml"))["tests"]
+    tried = [test["name"].split(": ")[2] for test in tests if ": page 1h/5m: " in test["name"]]
+
+    assert tried == [
+        "both windows just above",
+        "the long window just below",
+        "the short window just below",
+        "bad events just too few",
+        "bad events just enough",
+    ]

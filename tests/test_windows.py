@@ -13,6 +13,7 @@ from slo.windows import (
     burn_threshold,
     duration,
     exact,
+    open_duration,
     spent_budget,
     windows_by_period,
     windows_by_share,
@@ -205,3 +206,18 @@ def test_impossible_window(
 def test_duration(seconds: int, expected: str) -> None:
     """A duration is written in the largest unit that is whole."""
     assert duration(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param(1, "999ms", id="less than a second"),
+        pytest.param(60, "59s999ms", id="a minute"),
+        pytest.param(61, "1m999ms", id="a minute and a second"),
+        pytest.param(300, "4m59s999ms", id="five minutes"),
+        pytest.param(2592000, "29d23h59m59s999ms", id="thirty days"),
+    ],
+)
+def test_open_duration(seconds: int, expected: str) -> None:
+    """An open duration is a millisecond short, in units that Prometheus reads."""
+    assert open_duration(seconds) == expected
