@@ -166,11 +166,16 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([title, *(f"  {line}" for line in lines), ""])
 
 
+def _words(cause: str) -> str:
+    """Return a cause for people."""
+    return cause.replace("_", " ")
+
+
 def _causes_text(review: FleetReview) -> str:
     rows = [("cause", "failures", "GPU-hours", "second order")]
     rows += [
         (
-            row["cause"],
+            _words(row["cause"]),
             f"{row['failures']:,}",
             amount_text(row["gpu_hours_lost"]),
             f"{row['second_order']:,}",
@@ -185,7 +190,7 @@ def _weeks_text(review: FleetReview) -> str:
     weeks = by_week(review.costs)
     causes = [name for name in CAUSES if name in set(weeks["cause"])]
     counts = {(row["week"], row["cause"]): row["failures"] for row in weeks.to_dicts()}
-    rows = [["week of", *causes]]
+    rows = [["week of", *(_words(cause) for cause in causes)]]
     rows += [
         [f"{week}", *(f"{counts.get((week, cause), 0)}" for cause in causes)]
         for week in weeks["week"].unique().sort()
@@ -212,7 +217,7 @@ def _dearest_text(review: FleetReview, top: int) -> str:
         "gpu_hours_lost", "failure", descending=[True, False], nulls_last=True
     )
     lines = [
-        f"  {row['time']:%Y-%m-%d %H:%M} {row['run'] or NAMELESS}: {row['cause']}, "
+        f"  {row['time']:%Y-%m-%d %H:%M} {row['run'] or NAMELESS}: {_words(row['cause'])}, "
         f"{amount_text(row['gpu_hours_lost'])} GPU-hours ({row['basis']})"
         f"{_because(row)}"
         for row in dearest.head(top).iter_rows(named=True)

@@ -81,11 +81,13 @@ def _head(runs: pl.DataFrame) -> str:
     held = float((sized.select(hours * pl.col("ranks"))).to_series().sum()) / SECONDS_PER_HOUR
     lost = float(sized["gpu_hours_lost"].sum())
     noun = "run" if runs.height == 1 else "runs"
+    stepping = runs["goodput_ratio"].drop_nulls().len()
+    head = f"{runs.height:,} {noun}, {stepping:,} with steps"
     if not held:
-        return f"{runs.height} {noun}; GPU-hours are not known.\n"
+        return f"{head}; GPU-hours are not known.\n"
     return (
-        f"{runs.height} {noun}: at least {amount_text(lost)} of {amount_text(held)} GPU-hours were "
-        f"not productive ({percent_text(lost / held)}).\n"
+        f"{head}: at least {amount_text(lost)} of {amount_text(held)} GPU-hours were not "
+        f"productive ({percent_text(lost / held)}).\n"
     )
 
 

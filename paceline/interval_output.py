@@ -17,8 +17,8 @@ from slo.intervals import IntervalPlan, budget_interval
 from slo.reliability import RunCosts, expected_ettr
 
 NO_WRITE: Final = (
-    "what a save takes is not known; marks of its start and end, checkpoint seconds in step "
-    "records, or --write-seconds would tell it"
+    "for how long a save holds training up is not known; marks of its start and end, checkpoint "
+    "seconds in step records, or --write-seconds would tell it"
 )
 
 
@@ -51,8 +51,8 @@ def plans_of(
 def _plan(
     rate: FailureRate | None, nodes: float | None, write: float | None
 ) -> IntervalPlan | None:
-    """Return a plan; null where anything that it needs is not known."""
-    if rate is None or not nodes or write is None:
+    """Return a plan; null where anything that it needs is not known, or a save holds nobody up."""
+    if rate is None or not nodes or not write:
         return None
     return budget_interval(rate, nodes, write)
 
@@ -145,7 +145,7 @@ def _now_lines(row: dict[str, Any], plan: IntervalPlan) -> list[str]:
     lines[0] += f", which takes {percent_text(waste)} of the time (MODELED)"
     if row["init_seconds"] is not None and row["queue_seconds"] is not None:
         best = RunCosts(
-            interval_seconds=max(plan.young_seconds, 1e-9),
+            interval_seconds=plan.young_seconds,
             write_seconds=plan.write_seconds,
             init_seconds=row["init_seconds"],
             queue_seconds=row["queue_seconds"],

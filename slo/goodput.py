@@ -19,7 +19,7 @@ from slo.ledgers import ledger_of
 from slo.lifelines import Clock, accounts_of, stretches_of
 from slo.losses import SECONDS_PER_HOUR, run_sizes
 from slo.parts import PARTS, PROGRESS_PARTS
-from slo.saves import dated_marks
+from slo.saves import dated_marks, pauses_of
 from slo.training import JudgeParams
 
 GOODPUT: Final = schema_of(
@@ -131,14 +131,17 @@ def _facts(clock: Clock, stretches: pl.LazyFrame) -> pl.LazyFrame:
         has_saving=(pl.col("save") > 0).any(),
         saving_reports=(pl.col("save") > 0).sum(),
     )
+    spans = pauses_of(clock.marks, clock.reports, "checkpoint")
+    saves = spans.group_by("run").agg(saving_spans=pl.len())
     is_saving = (pl.col("save") > 0) | (pl.col("saving") > 0)
     joined = stretches.group_by("run").agg(
         has_begun=(pl.col("begun") > 0).any(),
         saving_windows=pl.col("window").filter(is_saving).n_unique(),
     )
-    for frame in (accounts, marks, reports):
+    for frame in (accounts, marks, reports, saves):
         joined = joined.join(frame, on="run", how="left")
-    counts = [pl.col(name) for name in ("saved_steps", "saving_reports", "saving_windows")]
+    names = ("saving_spans", "saved_steps", "saving_reports", "saving_windows")
+    counts = [pl.col(name) for name in names]
     seen = pl.coalesce(pl.when(count > 0).then(count) for count in counts)
     return joined.with_columns(
         pl.col("^has_.*$").fill_null(value=False), save_count=seen.cast(pl.Int64)

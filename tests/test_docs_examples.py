@@ -33,6 +33,8 @@ FOLLOW = (
 NOT_RUN = {
     FOLLOW: "goes on until a signal: the tests of the command send one",
     "paceline lemons accounts.txt logs/": "needs weeks of accounts: its own tests make them",
+    "paceline failures accounts.txt logs/ --gpus-per-node 8": "as above",
+    "paceline checkpoint-interval accounts.txt logs/ --nodes 512 --write-seconds 45": "as above",
     "paceline doctor --prometheus http://localhost:9090": "its own tests ask a real server",
     "paceline demo": "simulates the full cluster: `test_demo_transcript` runs it once",
     PULL: "needs a server with the same history: a test of the command line fills a real one",

@@ -26,7 +26,8 @@ def failures_page(review: FleetReview) -> str:
     for week in shown:
         parts = {cause: float(counts.get((week, cause), 0)) for cause in CAUSES}
         told = {cause: count for cause, count in parts.items() if count}
-        bars.append(Bar(name=f"week of {week}", figure=f"{sum(told.values()):.0f}", parts=told))
+        name = f"week of {week}: {sum(told.values()):.0f}"
+        bars.append(Bar(name=name, figure="", parts=told))
     most = max((sum(bar.parts.values()) for bar in bars), default=1.0)
     causes = set(weeks["cause"])
     return (

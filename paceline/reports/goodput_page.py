@@ -13,7 +13,8 @@ from paceline.reports.stacked_bars import Bar, stacked_bars
 from slo.parts import PARTS
 
 MAX_BARS: Final = 12
-"""Runs that are drawn: those that lost most."""
+"""Runs that are drawn: those that lost most. Without steps there is little to see of a run, so that
+those with steps come first."""
 
 MAX_ROWS: Final = 200
 
@@ -46,14 +47,15 @@ def goodput_page(review: FleetReview) -> str:
     rows = runs.head(MAX_ROWS).to_dicts()
     seconds = {part: float(runs[f"{part}_seconds"].sum()) for part in PARTS}
     expected = {row["run"]: ettr_text(row) for row in review.ettr.iter_rows(named=True)}
-    bars = [_bar(row) for row in rows[:MAX_BARS]]
+    known = [row for row in rows if row["goodput_ratio"] is not None]
+    bars = [_bar(row) for row in (known or rows)[:MAX_BARS]]
     return (
         page_environment()
         .get_template("goodput.html.j2")
         .render(
             runs=rows,
             more=runs.height - len(rows),
-            undrawn=max(0, runs.height - MAX_BARS),
+            undrawn=runs.height - len(bars),
             drawing=stacked_bars(bars, whole=None, prefix="goodput"),
             parts={part: text for part, text in PARTS.items() if seconds[part] > 0.0},
             ettr=expected,
