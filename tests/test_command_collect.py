@@ -24,7 +24,6 @@ from paceline.main import app
 
 START = datetime(2026, 1, 5, 4, tzinfo=UTC)
 SPAN = ("--since", "2026-01-05T04:00:00", "--until", "2026-01-05T05:00:00")
-HALF = ("--since", "2026-01-05T04:00:00", "--until", "2026-01-05T04:30:00")
 NOBODY = "http://127.0.0.1:9"
 COLLECT = [sys.executable, "-m", "paceline", "collect"]
 
@@ -256,7 +255,7 @@ def test_killed_at_any_moment(prometheus: Running, logs: Path, root: Path) -> No
     (logs / "train.log").write_text(steps(1, 400))
     draw = random.Random(5)
     with prometheus(history(30)) as server:
-        command = [*COLLECT, str(logs), "--prometheus", server.url, "--store", str(root), *HALF]
+        command = [*COLLECT, str(logs), "--prometheus", server.url, "--store", str(root), *SPAN]
         for _ in range(10):
             with subprocess.Popen([*command, "--window", "1m"], stdout=subprocess.DEVNULL) as one:
                 time.sleep(draw.uniform(0.8, 2.4))
@@ -272,7 +271,7 @@ def test_killed_at_any_moment(prometheus: Running, logs: Path, root: Path) -> No
 def test_two_at_once(prometheus: Running, logs: Path, root: Path) -> None:
     """Two collectors of the same sources, with windows of their own, store each row once."""
     with prometheus(history(20)) as server:
-        command = [*COLLECT, str(logs), "--prometheus", server.url, "--store", str(root), *HALF]
+        command = [*COLLECT, str(logs), "--prometheus", server.url, "--store", str(root), *SPAN]
         both = [
             subprocess.Popen([*command, "--window", window], stdout=subprocess.DEVNULL)
             for window in ("2m", "3m")
