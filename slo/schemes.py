@@ -5,8 +5,9 @@ slo/rules.go (`by-period`); slok/sloth's windows built in for 30 and 28 days and
 (`sloth`), which have no `for`.
 """
 
+import re
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final, Literal, get_args
 
 from slo.lints import LintParams
@@ -166,16 +167,18 @@ def _pair(text: str, period_seconds: int, where: str) -> BurnWindow:
     unknown = set(given) - set(_PAIR_KEYS)
     if word not in get_args(Severity) or missing or unknown or len(given) < len(assigned):
         raise SchemeError(f"{where}: wanted a pair as in {_PAIR_FORM!r}, found {text!r}")
-    try:
-        window = window_by_factor(
-            severity,
-            lengths=(read_seconds(given["long"], where), read_seconds(given["short"], where)),
-            factor=Decimal(given["factor"]),
-            for_seconds=read_wait_seconds(given.get("for", "0"), where),
-            period_seconds=period_seconds,
-        )
-    except InvalidOperation as error:
-        raise SchemeError(
-            f"{where}: wanted a number as factor, found {given['factor']!r} in {text!r}"
-        ) from error
+    window = window_by_factor(
+        severity,
+        lengths=(read_seconds(given["long"], where), read_seconds(given["short"], where)),
+        factor=_factor(given["factor"], where),
+        for_seconds=read_wait_seconds(given.get("for", "0"), where),
+        period_seconds=period_seconds,
+    )
     return replace(window, keep_firing_seconds=read_wait_seconds(given.get("keep", "0"), where))
+
+
+def _factor(text: str, where: str) -> Decimal:
+    """Return the factor of a pair."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,20})?", text):
+        raise SchemeError(f"{where}: wanted a number as factor, as in 14.4, found {text!r}")
+    return Decimal(text)

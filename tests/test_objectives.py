@@ -1,10 +1,12 @@
 """The objective refuses at the door what no rule could be made of."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from slo.objectives import GroupLabelError, Objective, TargetError
+from slo.calendars import Calendar
+from slo.objectives import AlertLabel, GroupLabelError, Method, Objective, TargetError
 from slo.selectors import Selector
 from slo.windows import RECOMMENDED_WINDOWS
 
@@ -54,3 +56,39 @@ def test_derived() -> None:
         (300, 1800, 3600, 7200, 21600, 86400, 259200),
         "99.95 % over 30d",
     )
+
+
+def test_calendar_promise() -> None:
+    """A promise for a calendar says which one, and where."""
+    found = replace(objective("99.95"), calendar=Calendar(unit="month", zone="Europe/Berlin"))
+
+    assert found.promise == "99.95 % in a calendar month (Europe/Berlin)"
+
+
+def test_slices_belong_to_their_methods() -> None:
+    """A method of slices without any is refused."""
+    with pytest.raises(ValueError, match="wanted slices with the methods Timeslices"):
+        replace(objective(), method=Method.TIMESLICES)
+
+
+def test_labels() -> None:
+    """Alerts carry the labels of all, and those of their severity."""
+    labels = (
+        AlertLabel(name="team", value="a"),
+        AlertLabel(name="route", value="b", severity="page"),
+    )
+    found = replace(objective(), labels=labels, muted=("ticket",))
+
+    assert [found.labels_of(severity) for severity in ("page", "ticket", None)] == [
+        {"team": "a", "route": "b"},
+        {"team": "a"},
+        {"team": "a"},
+    ]
+    assert {window.severity for window in found.alerting_windows} == {"page"}
+
+
+@pytest.mark.parametrize("label", ["severity", "run", "a-b"])
+def test_impossible_label(label: str) -> None:
+    """Alerts carry no label that a group has, that rules set, or that is no name."""
+    with pytest.raises(GroupLabelError, match=f"alerts cannot carry the label '{label}'"):
+        replace(objective(groups=("run",)), labels=(AlertLabel(name=label, value="x"),))

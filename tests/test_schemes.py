@@ -75,7 +75,14 @@ def test_written_out() -> None:
         pytest.param("page long=1h short=5m factor=2 x=1", "wanted a pair as in", id="a word"),
         pytest.param("page long=1h long=2h short=5m factor=2", "wanted a pair", id="a word twice"),
         pytest.param(
-            "page long=1h short=5m factor=x", "a number as factor, found 'x'", id="a factor"
+            "page long=1h short=5m factor=x",
+            "a number as factor, as in 14.4, found 'x'",
+            id="a factor",
+        ),
+        pytest.param(
+            "page long=1h short=5m factor=NaN",
+            "a number as factor",
+            id="a factor that is no number",
         ),
     ],
 )
