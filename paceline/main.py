@@ -64,7 +64,7 @@ COMMANDS: Final = (
         name="slo",
         module="paceline.commands.slo.app",
         attribute="app",
-        summary="Objectives: make Prometheus rules from them.",
+        summary="Objectives: rules, lints, budget reports and replays of alert policies.",
     ),
     LazyCommand(
         name="dashboards",

@@ -44,7 +44,7 @@ COMMANDS: Final = (
 
 app = typer.Typer(
     cls=lazy_group(COMMANDS),
-    help="Objectives: make Prometheus rules from them.",
+    help="Objectives: rules, lints, budget reports and replays of alert policies.",
     no_args_is_help=True,
     add_completion=False,
 )
@@ -52,4 +52,4 @@ app = typer.Typer(
 
 @app.callback()
 def _group() -> None:
-    """Objectives: make Prometheus rules from them."""
+    """Objectives: rules, lints, budget reports and replays of alert policies."""
