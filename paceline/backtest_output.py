@@ -9,6 +9,7 @@ import polars as pl
 from alerts.wording import UNKNOWN, percent_text, span_text
 from detectors.verdicts import rfc3339
 from paceline.backtests import Backtest, Policy
+from paceline.json_rows import json_rows
 from slo.backtest_scores import WHOLE
 from slo.growth import Mode
 from slo.windows import duration
@@ -36,7 +37,7 @@ def backtest_bytes(backtest: Backtest) -> bytes:
         "semantics": backtest.params.replay.burns.semantics.value,
         "mode": backtest.params.replay.burns.mode.value,
         "min_spent_ratio": backtest.params.min_spent_ratio,
-        "incidents": None if backtest.incidents is None else _rows(backtest.incidents),
+        "incidents": None if backtest.incidents is None else json_rows(backtest.incidents),
         "policies": [_policy_json(one) for one in backtest.policies],
     }
     return orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -58,19 +59,10 @@ def _policy_json(policy: Policy) -> dict[str, object]:
             }
             for one in objective.windows
         ],
-        "scores": _rows(policy.scores),
-        "firings": _rows(policy.alerts),
-        "changes": None if policy.changes is None else _rows(policy.changes),
+        "scores": json_rows(policy.scores),
+        "firings": json_rows(policy.alerts),
+        "changes": None if policy.changes is None else json_rows(policy.changes),
     }
-
-
-def _rows(frame: pl.DataFrame) -> list[dict[str, object]]:
-    """Return rows with times as RFC 3339."""
-    times = [name for name, kind in frame.schema.items() if kind == pl.Datetime]
-    return [
-        row | {name: None if row[name] is None else rfc3339(row[name]) for name in times}
-        for row in frame.iter_rows(named=True)
-    ]
 
 
 def backtest_text(backtest: Backtest) -> str:

@@ -8,6 +8,7 @@ import polars as pl
 
 from alerts.wording import count_text, percent_text, rate_text
 from detectors.verdicts import rfc3339
+from paceline.json_rows import json_rows
 from slo.budget_reviews import ObjectiveReview
 from slo.guard_conditions import max_lone_failure_rate
 from slo.objectives import Objective
@@ -52,23 +53,14 @@ def review_json(review: ObjectiveReview) -> dict[str, object]:
             }
             for one in objective.exclusions
         ],
-        "budgets": _rows(review.budgets),
-        "budgets_beside": _rows(review.beside),
-        "outlooks": _rows(review.outlooks),
-        "burns": _rows(review.burns),
-        "days": _rows(review.days),
-        "contributors": _rows(review.contributors),
-        "trend": _rows(review.trend),
+        "budgets": json_rows(review.budgets),
+        "budgets_beside": json_rows(review.beside),
+        "outlooks": json_rows(review.outlooks),
+        "burns": json_rows(review.burns),
+        "days": json_rows(review.days),
+        "contributors": json_rows(review.contributors),
+        "trend": json_rows(review.trend),
     }
-
-
-def _rows(frame: pl.DataFrame) -> list[dict[str, object]]:
-    """Return rows with times as RFC 3339."""
-    times = [name for name, kind in frame.schema.items() if kind == pl.Datetime]
-    return [
-        row | {name: None if row[name] is None else rfc3339(row[name]) for name in times}
-        for row in frame.iter_rows(named=True)
-    ]
 
 
 def budget_text(source: str, reviews: Sequence[ObjectiveReview], top: int) -> str:
@@ -87,7 +79,7 @@ def _review_lines(source: str, review: ObjectiveReview, top: int) -> Iterator[st
     yield f"{objective.title} ({objective.name}): {objective.promise}"
     yield (
         f"As of {review.as_of:{_CLOCK}} UTC, from {source}. "
-        f"{objective.method.value}, {review.budgets['semantics'].first() or 'no arithmetic'}."
+        f"{objective.method.value}{_semantics(review)}."
     )
     yield from _lone_failure_lines(objective)
     yield from _exclusion_lines(objective)
@@ -101,6 +93,12 @@ def _review_lines(source: str, review: ObjectiveReview, top: int) -> Iterator[st
         yield f"and {worst.height - top} more groups, with more left; see --top or --format json"
     yield from _contributor_lines(review, top)
     yield ""
+
+
+def _semantics(review: ObjectiveReview) -> str:
+    """Return whose arithmetic was followed; nothing where nothing was counted."""
+    told: list[str] = review.budgets["semantics"].unique().to_list()
+    return "".join(f", {one}" for one in told)
 
 
 def _worst_first(review: ObjectiveReview) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import orjson
 import polars as pl
 
 from alerts.incidents import Incident
-from collectors.frames import TIME
+from collectors.frames import TIME, schema_of
 from slo.known_incidents import IncidentsError
 
 WAY_OUT: Final = (
@@ -58,7 +58,7 @@ def found_incidents(incidents: Sequence[Incident]) -> pl.DataFrame:
         for one in incidents
         if one.onset is not None
     ]
-    schema = {"label": pl.String, "start": TIME, "end": TIME, "run": pl.String}
+    schema = schema_of({"label": pl.String, "start": TIME, "end": TIME, "run": pl.String})
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -78,7 +78,7 @@ def _json_rows(data: bytes, path: Path) -> pl.DataFrame:
         for one in cast("list[dict[str, Any]]", told)
     ]
     names = dict.fromkeys(name for row in rows for name in row)
-    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String))
+    return pl.DataFrame(rows, schema=schema_of(dict.fromkeys(names, pl.String)))
 
 
 def _table(rows: pl.DataFrame, path: Path) -> pl.DataFrame:

@@ -44,7 +44,10 @@ class NoSeriesError(ValueError):
 class SeriesSource(Protocol):
     """A place that series come from."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What people gave."""
+        ...
 
     def history(self, objective: Objective) -> SeriesHistory:
         """Return the series that an objective counts.

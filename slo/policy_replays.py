@@ -109,7 +109,8 @@ def replay_policy(
         DuplicateSampleError: A series has two different values at one time.
     """
     start, end = _ends(history, objective, params.step_seconds, span)
-    held, traffic = [], []
+    held: list[pl.DataFrame] = []
+    traffic: list[pl.DataFrame] = []
     for times, series in _stretches(history, objective, params, (start, end)):
         burns = burn_rates(series, _for_alerts(objective), times, params.burns)
         held.append(burns.filter("fires"))

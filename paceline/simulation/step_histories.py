@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import TIME
-from paceline.simulation.draws import Floats, stream
+from paceline.simulation.draws import Floats, Ints, stream
 from paceline.simulation.scenarios import OrionParams
 from slo.training import STEP_COLUMNS
 
@@ -89,22 +89,23 @@ def simulate_steps(run: str, start: datetime, seed: int, params: StepHistoryPara
 def _healthy_seconds(count: int, seed: int, orion: OrionParams) -> Floats:
     """Return the length of each step without pauses: the latest node sets the pace."""
     draw = stream(seed, "step history")
-    latest = np.full(count, -np.inf)
+    latest: Floats = np.full(count, -np.inf)
     for _ in range(orion.nodes):
         np.maximum(latest, draw.normal(0.0, orion.node_jitter_ratio, size=count), out=latest)
-    compute = orion.compute_seconds * (1.0 + latest - latest.mean())
+    compute: Floats = orion.compute_seconds * (1.0 + latest - latest.mean())
     exposed = orion.exposed_seconds * draw.normal(1.0, orion.rank_jitter_ratio, size=count)
     strikes = draw.random(count) < orion.hiccup_ratio
-    hiccup = np.where(strikes, draw.uniform(0.5, 1.8, size=count), 0.0)
-    return compute + exposed + orion.data_seconds + orion.optimizer_seconds + hiccup
+    hiccup: Floats = np.where(strikes, draw.uniform(0.5, 1.8, size=count), 0.0)
+    whole: Floats = compute + exposed + orion.data_seconds + orion.optimizer_seconds + hiccup
+    return whole
 
 
-def _attempts(count: int, seed: int, params: StepHistoryParams) -> Floats:
+def _attempts(count: int, seed: int, params: StepHistoryParams) -> Ints:
     """Return the number of each step's attempt: it goes up with each failure."""
     share = params.orion.step_seconds / (params.restart_days * _DAY_SECONDS)
     fails = stream(seed, "restarts").random(count) < share
     fails[0] = False
-    return np.cumsum(fails)
+    return np.cumsum(fails.astype(np.int64))
 
 
 def _with_fault(seconds: Floats, pauses: Floats, fault: StepFault | None) -> Floats:
@@ -116,12 +117,11 @@ def _with_fault(seconds: Floats, pauses: Floats, fault: StepFault | None) -> Flo
     slowed = np.where(np.arange(len(seconds)) >= onset, seconds * fault.ratio, seconds)
     begins = np.concatenate(([0.0], np.cumsum(slowed + pauses)[:-1]))
     cleared = np.searchsorted(begins, fault.end_seconds)
-    return np.where(np.arange(len(seconds)) >= cleared, seconds, slowed)
+    whole: Floats = np.where(np.arange(len(seconds)) >= cleared, seconds, slowed)
+    return whole
 
 
-def _frame(
-    run: str, start: datetime, columns: tuple[Floats, Floats, Floats, Floats]
-) -> pl.DataFrame:
+def _frame(run: str, start: datetime, columns: tuple[Ints, Floats, Floats, Floats]) -> pl.DataFrame:
     attempts, ends, seconds, saving = columns
     since = pl.Series((ends * 1e6).astype(np.int64)).cast(pl.Duration("us"))
     rows = pl.DataFrame(

@@ -75,7 +75,8 @@ def report_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
 
     Exit 0: ran. 1: there is nothing to report on. 2: bad arguments.
     """
-    wanted = [one for path in objectives or [None] for one in objectives_of(path)]
+    wanted = [one for path in objectives or () for one in objectives_of(path)]
+    wanted = wanted or objectives_of(None)
     at = moment("--as-of", as_of)
     params = ReviewParams(
         burns=BurnParams(mode=Mode.PARITY if parity else Mode.PRODUCT), zone=zone_name(zone)
