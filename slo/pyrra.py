@@ -3,7 +3,8 @@
 Source: pyrra-dev/pyrra, kubernetes/api/v1alpha1, and slo/rules.go for its windows: shares of the
 period, four of them. A latency is a histogram's bucket over its count. We group by `grouping` only:
 a regular expression never groups. Native histograms are refused, since their fractions are
-interpolated. A name given to an alert is not kept, nor the texts: they are ours.
+interpolated. A name given to an alert is not kept, nor the texts: they are ours. That nothing is
+known is always told, in a severity of its own, whatever `absent` says: silence is never healthy.
 """
 
 from collections.abc import Mapping
