@@ -38,11 +38,15 @@ def pick_series(series: pl.DataFrame, selector: Selector, *, as_one: bool) -> pl
 
 
 def bound_of(selector: Selector) -> float | None:
-    """Return the one bound of a bucket that a selector asks for; null when it asks for none."""
+    """Return the one bound of a bucket that a selector asks for; null when it asks for none.
+
+    A pattern asks for one bound when all of its alternatives are spellings of it.
+    """
     for matcher in selector.matchers:
         if matcher.label == BOUND_LABEL and matcher.sign in {"=", "=~"}:
-            text = matcher.value.removesuffix(_EITHER_SPELLING)
-            return float(text) if _NUMBER.fullmatch(text) else None
+            texts = matcher.value.removesuffix(_EITHER_SPELLING).replace("\\", "").split("|")
+            bounds = {float(text) if _NUMBER.fullmatch(text) else None for text in texts}
+            return bounds.pop() if len(bounds) == 1 else None
     return None
 
 
@@ -51,6 +55,17 @@ def has_other_bounds(series: pl.DataFrame, selector: Selector) -> bool:
     if bound_of(selector) is None or BOUND_LABEL not in series.columns:
         return False
     return not select_series(series, without_bound(selector)).is_empty()
+
+
+def bounds_of(series: pl.DataFrame, selector: Selector) -> dict[float, list[str]]:
+    """Return the bounds that a histogram has, each with its spellings."""
+    if BOUND_LABEL not in series.columns:
+        return {}
+    buckets = select_series(series, without_bound(selector))
+    bounds: dict[float, list[str]] = {}
+    for text in buckets[BOUND_LABEL].drop_nulls().unique().sort():
+        bounds.setdefault(float(text), []).append(text)
+    return bounds
 
 
 def without_bound(selector: Selector) -> Selector:

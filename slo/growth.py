@@ -39,6 +39,7 @@ bounds only); null is none. With a method of slices, `bad` and `total` are slice
 MAX_BAD_EXCESS_RATIO: Final = 0.1
 MAX_BAD_EXCESS_COUNT: Final = 1.0
 MAX_GOOD_EXCESS_RATIO: Final = 0.001
+NO_SUCH_BUCKET: Final = "no_such_bucket"
 
 
 class Mode(StrEnum):
@@ -226,7 +227,8 @@ def _error_ratio(mode: Mode) -> pl.Expr:
     ratio = pl.col("bad") / pl.col("total")
     if mode is Mode.PARITY:
         return pl.when(ratio < 0).then(0.0).otherwise(ratio)
-    return pl.when(pl.col("total") > 0).then(ratio.clip(0.0, 1.0))
+    is_known = (pl.col("total") > 0) & pl.col("fault").ne_missing(NO_SUCH_BUCKET)
+    return pl.when(is_known).then(ratio.clip(0.0, 1.0))
 
 
 def _fault(measured: Measurement, mode: Mode) -> pl.Expr:
@@ -244,7 +246,7 @@ def _fault(measured: Measurement, mode: Mode) -> pl.Expr:
         pl.when(pl.col("overlap_count") > 0)
         .then(pl.lit("replica_overlap"))
         .when(pl.lit(lacks))
-        .then(pl.lit("no_such_bucket"))
+        .then(pl.lit(NO_SUCH_BUCKET))
         .when(exceeds)
         .then(pl.lit(name))
     )

@@ -93,7 +93,7 @@ def judge_slices(
     is_full = is_known & ((total > 0) | (bad > 0))
     with np.errstate(all="ignore"):
         ratio = np.where(total > 0, np.clip(bad / total, 0.0, 1.0), 1.0)
-    began = ends >= indicator.first_milliseconds[:, None]
+    began = ends > indicator.first_milliseconds[:, None]
     counted, empty = _with_empty(is_full, is_known, slices.empty)
     judged = _judged(ratio, objective)
     return JudgedSlices(
