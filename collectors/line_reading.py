@@ -8,6 +8,7 @@ import polars as pl
 
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
+from collectors.texts.envelope import LINES
 from collectors.texts.torn_records import RecordStart
 
 
@@ -29,6 +30,35 @@ class LineReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsualLines:
+    """Lines of the form that a log repeats, taken apart while they are still as in the file.
+
+    Attributes:
+        fits: Which lines have it, of all that were asked for.
+        parts: What those say, a row each, in columns that the dialect's reader knows, none of
+            which is one of `LINES`; the first is never null.
+    """
+
+    fits: pl.Series
+    parts: pl.DataFrame
+
+
+def taken_apart(lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the lines of `LINES` and parts that were taken apart, and the others without parts."""
+    has_parts = is_taken_apart(lines)
+    others = lines.select(LINES.names())
+    return lines.filter(has_parts), others.filter(~has_parts) if has_parts.any() else others
+
+
+def is_taken_apart(lines: pl.DataFrame) -> pl.Series:
+    """Return which lines were taken apart: the first of their parts is never null."""
+    parts = [name for name in lines.columns if name not in LINES]
+    if parts:
+        return lines[parts[0]].is_not_null()
+    return pl.repeat(value=False, n=lines.height, dtype=pl.Boolean, eager=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LineDialect:
     """One producer of log lines and its reader.
 
@@ -44,6 +74,10 @@ class LineDialect:
         alone: Whether each of its rows comes from lines next to each other: it is not shown the
             lines around those that are due, and may put together what repeats.
         beside: Names of dialects whose sure lines it wants to see all the same.
+        usual: Takes the lines apart that its log is full of, of plain lines of the file; null: it
+            has no such lines. Each has to fit `sure`, and to hold none of the given signs of
+            records but its own: nobody looks at it again. Its reader sees their parts
+            beside `LINES`.
     """
 
     name: str
@@ -53,6 +87,7 @@ class LineDialect:
     sure: str | None = None
     alone: bool = False
     beside: tuple[str, ...] = ()
+    usual: Callable[[pl.Series, str, ReadOptions], UsualLines] | None = None
 
 
 _PRINTER: Final = ("host", "local_rank", "task")

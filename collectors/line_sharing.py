@@ -10,6 +10,7 @@ from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.texts.distinct_texts import digitless_texts, distinct_texts
 from collectors.texts.few_texts import matches, names_digits
+from collectors.usual_lines import shown_to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class Shown:
     """Lines to share out.
 
     Attributes:
-        lines: `LINES`, numbered from 0 without a gap.
+        lines: `LINES` with the columns of `usual_lines`, numbered from 0 without a gap.
         sure: Whose each line surely is; see `sure_of`.
         due: Those that are to be told; the others stand around them.
         wanted: Names of the dialects that may have lines among them.
@@ -97,7 +98,8 @@ def share_out(shown: Shown, dialects: Sequence[LineDialect], options: ReadOption
         theirs = [0, *(numbers[name] for name in (dialect.name, *dialect.beside))]
         part = slice(shown.due.start, shown.due.stop) if dialect.alone else slice(None)
         mine = free[part] & shown.sure[part].is_in(theirs)
-        lines = shown.lines[part] if mine.all() else shown.lines[part].filter(mine)
+        lines = shown_to(dialect, shown.lines[part])
+        lines = lines if mine.all() else lines.filter(mine)
         answer = dialect.read(lines, options)
         readings.append(answer.reading)
         if len(answer.claimed):

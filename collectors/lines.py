@@ -7,6 +7,7 @@ from collectors.communication.deepspeed_comms import COMMS_HINT, read_deepspeed_
 from collectors.communication.desync import read_desync
 from collectors.communication.libfabric import LIBFABRIC_HINT, read_libfabric
 from collectors.communication.nccl import read_nccl
+from collectors.communication.nccl_halves import usual_records
 from collectors.communication.nccl_records import NCCL_HINT
 from collectors.communication.nccl_tests import NCCL_TESTS_HINT, read_nccl_tests
 from collectors.communication.pair_bandwidths import PAIR_HINT, read_pair_bandwidths
@@ -32,6 +33,7 @@ from collectors.training.flagscale import FLAGSCALE_HINT, read_flagscale
 from collectors.training.launchers import LAUNCHER_HINT, read_launchers
 from collectors.training.lightning_bars import LIGHTNING_HINT, read_lightning_bars
 from collectors.training.megatron import MEGATRON_HINT, read_megatron
+from collectors.training.megatron_forms import usual_iterations
 from collectors.training.megatron_records import (
     ITERATION_LINE,
     ITERATION_MARK,
@@ -58,7 +60,14 @@ from collectors.training.trainer_events import TRAINER_EVENT_HINT, read_trainer_
 
 LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
     LineDialect(name="kernel", hint=KERNEL_HINT, read=read_kernel_lines),
-    LineDialect(name="nccl", hint=NCCL_HINT, read=read_nccl, sure=NCCL_RECORD, alone=True),
+    LineDialect(
+        name="nccl",
+        hint=NCCL_HINT,
+        read=read_nccl,
+        sure=NCCL_RECORD,
+        alone=True,
+        usual=usual_records,
+    ),
     LineDialect(name="ras", hint=RAS_HINT, read=read_ras),
     LineDialect(name="nccl-tests", hint=NCCL_TESTS_HINT, read=read_nccl_tests),
     LineDialect(name="pair bandwidths", hint=PAIR_HINT, read=read_pair_bandwidths),
@@ -106,6 +115,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         read=read_megatron,
         start=RecordStart(pattern=ITERATION_START, mark=ITERATION_MARK),
         sure=ITERATION_LINE,
+        usual=usual_iterations,
     ),
     LineDialect(name="trainer event", hint=TRAINER_EVENT_HINT, read=read_trainer_events),
     LineDialect(name="other step line", hint=OTHER_STEP_HINT, read=read_other_step_lines),

@@ -33,11 +33,12 @@ from collectors.readings import (
 )
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_on
-from collectors.texts.envelope import RAW_LINES, SURE, counted_lines, open_known
+from collectors.texts.envelope import LINES, RAW_LINES, SURE, counted_lines, open_known
 from collectors.texts.partials import whole_lines
 from collectors.texts.prefetching import worked_ahead
-from collectors.texts.torn_records import split_records
+from collectors.texts.torn_records import signs_of, split_records
 from collectors.training.attempts import STARTED, number_attempts
+from collectors.usual_lines import usual_lines, without_parts
 
 _MIN_HOST_DIGITS: Final = 3
 """Logs are called `exp12.log` after their run as well."""
@@ -143,13 +144,12 @@ class LogReader:
         sure = lines[SURE]
         hinted = hinted_lines(lines["text"], sure, self.dialects)
         alone = frozenset(one.name for one in self.dialects if one.alone) & set(hinted)
-        shown = Shown(
-            lines=lines.drop(SURE), sure=sure, due=slice(first, lines.height), wanted=alone
-        )
+        shown = Shown(lines=lines, sure=sure, due=slice(first, lines.height), wanted=alone)
         shared = share_out(shown, self.dialects, self.options)
-        rest = lines.filter(shared.rest)
-        due = (lines[first:], rest.filter(pl.col("position") > seen))
-        known, left = (_count_changes(one["position"]) for one in due)
+        bare = without_parts(lines, alone)
+        rest = bare if shared.rest.all() else bare.filter(shared.rest)
+        due = (lines["position"], rest["position"])
+        known, left = (_count_changes(one.filter(one > seen)) for one in due)
         return OpenBlock(
             lines=rest,
             hinted={
@@ -164,16 +164,29 @@ class LogReader:
         )
 
     def _lines(self, raw: pl.DataFrame) -> pl.DataFrame:
-        """Return `OPEN_LINES`; the log's name tells rank and host of those that say none."""
+        """Return `OPEN_LINES` with what is usual in them; see `usual_lines`.
+
+        The log's name tells rank and host of lines that say none.
+        """
         starts = [dialect.start for dialect in self.dialects if dialect.start]
-        sure = sure_of(raw["text"], self.dialects)
-        lines = split_records(open_known(raw, sure, self.options.time_zone), starts)
+        usual = usual_lines(raw, self.dialects, signs_of(starts), self.options)
+        sure = self._sure(raw["text"], usual[SURE])
+        opened = open_known(raw, sure, self.options.time_zone)
+        known = _at(usual, raw["position"], opened["position"])
+        lines = split_records(opened.hstack(known.drop(SURE)), starts, known[SURE] > 0)
         rank, host = pl.lit(self.name.rank, pl.Int32), pl.lit(self.name.host, pl.String)
         return lines.with_columns(
             pl.col("rank").fill_null(rank),
             pl.col("host").fill_null(host),
             self._sure_again(lines).alias(SURE),
         )
+
+    def _sure(self, text: pl.Series, usual: pl.Series) -> pl.Series:
+        """Return whose lines surely are; the usual ones are known."""
+        left = (usual == 0).arg_true()
+        if len(left) == len(text):
+            return sure_of(text, self.dialects)
+        return usual.scatter(left, sure_of(text.gather(left), self.dialects))
 
     def _sure_again(self, lines: pl.DataFrame) -> pl.Series:
         """Return whose lines surely are, also of those whose text is not that of the file."""
@@ -183,7 +196,7 @@ class LogReader:
 
     def _share(self, window: Window) -> _Part:
         """Return what the dialects that look around make of a window's lines that are due."""
-        lines, due = window.lines.drop(SURE), window.due
+        lines, due = window.lines, window.due
         shown = Shown(lines=lines, sure=window.lines[SURE], due=due, wanted=window.wanted)
         options = replace(self.options, year=self.options.year or window.year)
         shared = share_out(shown, self.dialects, options)
@@ -192,7 +205,7 @@ class LogReader:
         used = window.block.used + _count_changes(positions.filter(~rest))
         return _Part(
             reading=replace(told, lines_used=used),
-            rest=lines[due].filter(rest),
+            rest=lines[due].select(LINES.names()).filter(rest),
             parts=window.block.parts,
         )
 
@@ -231,6 +244,7 @@ def _raw_blocks(blocks: Iterable[bytes]) -> Iterator[pl.DataFrame]:
     for block in blocks:
         lines, before = counted_lines(block, before)
         raw, open_end = whole_lines(pl.concat([open_end, lines]))
+        del block, lines
         yield raw
     if open_end.height:
         yield open_end
@@ -242,6 +256,12 @@ def _rows_of(reading: Reading, positions: pl.Series) -> Reading:
     mine = pl.col("position").is_null() | pl.col("position").is_between(first, last)
     frames: dict[str, Any] = {name: reading.frame(name).filter(mine) for name in _PLACED}
     return replace(reading, **frames)
+
+
+def _at(rows: pl.DataFrame, positions: pl.Series, wanted: pl.Series) -> pl.DataFrame:
+    """Return the rows, which are those of sorted positions, at the positions that are wanted."""
+    is_same = len(wanted) == len(positions) and bool((wanted == positions).all())
+    return rows if is_same else rows[positions.search_sorted(wanted)]
 
 
 def _count_changes(positions: pl.Series) -> int:

@@ -103,9 +103,10 @@ def _window(
     block: OpenBlock, before: _Carried, around: int, *, is_last: bool
 ) -> tuple[Window, _Carried]:
     """Return the window of a block, and what goes to the next."""
-    due = pl.concat([before.ahead, block.lines])
+    due = pl.concat([before.ahead, block.lines], how="diagonal")
     ahead = due.clear() if is_last else due.tail(around)
-    lines = pl.concat([before.behind, due]).with_columns(line=pl.int_range(pl.len()))
+    both = pl.concat([before.behind, due], how="diagonal")
+    lines = both.with_columns(line=pl.int_range(pl.len()))
     stop = _stop(due, ahead, before.told)
     first, after = lines["position"].search_sorted(pl.Series([before.told + 1, stop]))
     known = _with_hints(before.known, block.hinted, KNOWN_BEHIND + around)

@@ -17,7 +17,7 @@ from collectors.communication.nccl_details import with_details
 from collectors.communication.nccl_folds import count_copies, fold_repeats
 from collectors.communication.nccl_operations import OPERATION_MARK, read_operations
 from collectors.communication.nccl_phrases import FAULTS, LIFE, NETWORK, SOCKETS
-from collectors.communication.nccl_records import read_records, stamp_pieces
+from collectors.communication.nccl_records import Records, read_records, stamp_pieces
 from collectors.line_reading import LineReading
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
@@ -53,19 +53,19 @@ def read_nccl(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         processes of one host print of a device's event, are one event with a `count`.
     """
     records = read_records(lines, options.time_zone)
-    if records.is_empty():
+    rows, texts = records.rows, records.texts
+    if rows.is_empty():
         return LineReading()
-    text, is_whole = pl.col("text"), ~pl.col("is_torn")
-    is_operation = is_whole & text.str.contains(OPERATION_MARK, literal=True)
-    kinds = records.select(operation=is_operation, topology=is_whole & is_topology(text))
-    operations, left = read_operations(records.filter(kinds["operation"]))
-    topology = read_channels(records.filter(kinds["topology"]))
-    rest = records.filter(~kinds["operation"] & ~kinds["topology"])
+    called, shapes = texts.str.contains(OPERATION_MARK, literal=True), is_topology(texts)
+    operations, left = read_operations(records.whole(called))
+    topology = read_channels(records.whole(shapes))
+    is_other = rows["is_torn"] | ~(called | shapes).gather(rows["said"])
+    rest = Records(rows=rows.filter(is_other), texts=texts).with_text()
     plain = _named(pl.concat([rest, left]) if left.height else rest)
     events = pl.concat([topology, plain], how="diagonal_relaxed").sort("line")
     return LineReading(
         reading=reading_of(events=_finished(events, lines), collectives=operations),
-        claimed=pl.concat([records["line"], stamp_pieces(lines, records)]),
+        claimed=pl.concat([rows["line"], stamp_pieces(lines, rows)]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.texts.distinct_texts import distinct_texts
+from collectors.communication.nccl_records import Records
 from collectors.texts.event_labels import event_labels
 
 _EDGE: Final = (
@@ -34,13 +34,12 @@ _TREES: Final = r"^(?:NVLS )?Trees? "
 _CHANNEL: Final = r"^(?:Channel|Ring) (\d+)"
 
 
-def is_topology(text: pl.Expr) -> pl.Expr:
+def is_topology(texts: pl.Series) -> pl.Series:
     """Return whether messages are those of channels, rings or trees."""
-    starts = [text.str.starts_with(start) for start in ("Channel ", "Ring ", "Trees ", "NVLS Tree")]
-    return pl.any_horizontal(starts)
+    return texts.str.contains("^(?:Channel |Ring |Trees |NVLS Tree)")
 
 
-def read_channels(records: pl.DataFrame) -> pl.DataFrame:
+def read_channels(records: Records) -> pl.DataFrame:
     """Return one event for each edge, neighbourhood or tree that a process tells.
 
     Args:
@@ -51,9 +50,8 @@ def read_channels(records: pl.DataFrame) -> pl.DataFrame:
         other end's rank in the communicator; `ring` (`code` is `7 -> 0 -> 1`, or the order of
         all), `tree`. `count` is how many lines there are, `last` the time of the last.
     """
-    few = distinct_texts(records["text"])
-    repeats = _repeats(records.with_columns(said=few.numbers))
-    said = repeats.hstack(_halves(few.texts)[repeats["said"]])
+    repeats = _repeats(records.rows)
+    said = repeats.hstack(_halves(records.texts)[repeats["said"]])
     folded = said.group_by(*_WHOSE, "field_1", maintain_order=True).agg(
         pl.col("line", "position", "time", "field_0").first(),
         pl.col("last").max(),
@@ -79,9 +77,9 @@ def _repeats(records: pl.DataFrame) -> pl.DataFrame:
     """Return one row for what a process says in the same words, where it says so first.
 
     Args:
-        records: NCCL records; `said` numbers their different texts.
+        records: Rows of NCCL records; `said` numbers their different texts.
     """
-    what = pl.col("head").cast(pl.UInt64) * records.height + pl.col("said")
+    what = pl.col("head").cast(pl.UInt64) * 2**32 + pl.col("said")
     whose = ["rank"] if records["rank"].null_count() < records.height else []
     told = records.with_row_index("at").group_by(what.alias("what"), *whose)
     firsts = told.agg(pl.col("at").min(), last=pl.col("time").max(), count=pl.len()).sort("at")

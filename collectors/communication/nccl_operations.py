@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from collectors.communication.communicators import CALLED, process_group
-from collectors.texts.distinct_texts import distinct_texts
+from collectors.communication.nccl_records import Records
 
 OPERATION_MARK: Final = ": opCount "
 
@@ -23,26 +23,25 @@ _OPERATION: Final = (
 _POINT_TO_POINT: Final = ("Send", "Recv")
 
 
-def read_operations(records: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def read_operations(records: Records) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return `COLLECTIVES` of logged operations, and the records that are none after all.
 
     Args:
-        records: NCCL records that hold `OPERATION_MARK`.
+        records: Whole NCCL records that hold `OPERATION_MARK`.
 
     Returns:
         Rows of state `called`; `group` is a communicator of a process. Operations between two
         ranks have no number of their own: several share one, and their name tells the peer.
     """
-    few = distinct_texts(records["text"])
-    parts = few.spread(_parts(few.texts))
-    named = records.hstack(parts)
+    parts = _parts(records.texts)[records.rows["said"]]
+    named = records.rows.hstack(parts)
     is_known = parts["op_count"].is_not_null()
     found = named if is_known.all() else named.filter(is_known)
     rows = found.select(
         "line", "position", "time", "host", "rank", "operation", "sequence", "input_count",
         group=process_group(), state=pl.lit(CALLED),
     )  # fmt: skip
-    return rows, records.filter(~is_known)
+    return rows, Records(rows=records.rows.filter(~is_known), texts=records.texts).with_text()
 
 
 def _parts(texts: pl.Series) -> pl.DataFrame:

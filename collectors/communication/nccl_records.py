@@ -6,13 +6,17 @@ the CUDA device current on the printing thread, never a rank; a process is known
 A log of one job has millions of such lines and few printers: each head is looked at once.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
+from collectors.communication.nccl_halves import PLAIN, halves_of
 from collectors.identity import canonical_host
+from collectors.line_reading import taken_apart
 from collectors.texts.ascii_patterns import ascii_pattern
-from collectors.texts.distinct_texts import distinct_texts
+from collectors.texts.distinct_texts import distinct_categories
 from collectors.texts.stamps import iso_time
 
 NCCL_HINT: Final = r"NCCL (?:INFO|WARN|TRACE|CALL|ABORT|version) |\] (?:INFO|WARN) "
@@ -37,9 +41,6 @@ _ODD: Final = r":\d+:\d+ .*\b(?:INFO|WARN|NCCL)|^NCCL version \d"
 
 _NAME: Final = " NCCL "
 
-_PLAIN: Final = " NCCL INFO "
-"""What stands behind the head of nearly all records."""
-
 LOCATION: Final = r"^(?:[A-Za-z0-9_./-]+:\d+ \([^()]+\) )?(?:\[Rank \d+\] )?"
 """Where 2.30 puts the place in the source, and 2.29 the communicator's rank, before a message."""
 
@@ -50,45 +51,80 @@ _STAMP_ALONE: Final = r"^[\[(<]?[0-9][0-9/.:, T+_-]*(?:[A-Z]{1,4})?[\])>]?\s*$"
 CUT_BYTES: Final = (1022, 1023)
 """Through 2.28 a longer record ends here; a blank at its end is off."""
 
-_ODD_HEADS: Final = pl.lit(2**31, dtype=pl.UInt32)
-"""More than a block has lines: from here on odd records count as heads of their own."""
-
 _KEPT: Final = ("line", "position", "time", "host", "rank", "task", "is_torn")
 
 
-def read_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """NCCL's lines without their heads.
+
+    Attributes:
+        rows: By `line`: `line`, `position`, `time` (the envelope's, else NCCL's own), `ahead`
+            (minutes between the two), `host` (NCCL's, else the envelope's), `rank`, `task`,
+            `is_torn`, `pid`, `thread`, `cuda_device`, `level`; and numbers: records with the same
+            `head` have the same head, `said` is the place of what is said. Only a version's line
+            may have no printer.
+        texts: The bare messages.
+    """
+
+    rows: pl.DataFrame
+    texts: pl.Series
+
+    def whole(self, flags: pl.Series) -> "Records":
+        """Return the records that are not torn and say one of the texts that have a flag."""
+        numbers = flags.cum_sum().cast(pl.UInt32) - 1
+        kept = self.rows.filter(~self.rows["is_torn"] & flags.gather(self.rows["said"]))
+        rows = kept.with_columns(numbers.gather(kept["said"]).alias("said"))
+        return Records(rows=rows, texts=self.texts.filter(flags))
+
+    def with_text(self) -> pl.DataFrame:
+        """Return the rows with `text`, their message."""
+        return self.rows.with_columns(self.texts.gather(self.rows["said"]).alias("text"))
+
+
+def read_records(lines: pl.DataFrame, time_zone: str) -> Records:
     """Return NCCL's lines without their heads.
 
     Args:
-        lines: `LINES`.
+        lines: `LINES`, and the parts of those that `usual_records` took apart.
         time_zone: IANA zone of NCCL's own stamps.
-
-    Returns:
-        The lines by `line`: `line`, `position`, `time` (the envelope's, else NCCL's own), `ahead`
-        (minutes between the two), `host` (NCCL's, else the envelope's), `rank`, `task`, `is_torn`,
-        `pid`, `thread`, `cuda_device`, `level`, `text`, the bare message, and `head`: records with
-        the same number have the same head. Only a version's line may have no printer.
     """
     is_cut = pl.col("text").str.len_bytes().is_between(*CUT_BYTES)
-    lines = lines.with_columns(pl.col("is_torn") | is_cut)
-    plain = _plain_records(lines, time_zone)
-    if plain.height == lines.height:
-        return plain
-    others = lines.filter(~pl.col("line").is_in(plain["line"].implode()))
-    return pl.concat([plain, _odd_records(others, time_zone)]).sort("line")
+    usual, others = taken_apart(lines.with_columns(pl.col("is_torn") | is_cut))
+    parts = [_plain_records(usual, time_zone)] if usual.height else []
+    if others.height:
+        found = others.filter(pl.col("text").str.contains(PLAIN, literal=True))
+        parts.append(_plain_records(found.hstack(halves_of(found["text"])), time_zone))
+        is_plain = pl.col("line").is_in(parts[-1].rows["line"].implode())
+        parts.append(_odd_records(others.filter(~is_plain), time_zone))
+    return _joined(parts) if parts else _odd_records(others, time_zone)
 
 
-def _plain_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
-    """Return the records with the usual level behind a head that is NCCL's."""
-    found = lines.with_columns(at=lines["text"].str.find(_PLAIN, literal=True))
-    named = found.filter(pl.col("at").is_not_null()) if found["at"].has_nulls() else found
-    text = pl.col("text").cast(pl.Binary)
-    message = text.bin.slice(pl.col("at") + len(_PLAIN)).cast(pl.String)
-    few = distinct_texts(named.select(text.bin.head(pl.col("at")).cast(pl.String)).to_series())
-    heads = few.spread(_heads(few.texts, time_zone))
-    parts = named.select(*_KEPT, message).hstack(heads)
-    known = parts.filter(pl.col("pid").is_not_null()) if heads["pid"].has_nulls() else parts
-    return _finished(known.with_columns(level=pl.lit("INFO")))
+def _joined(parts: Sequence[Records]) -> Records:
+    """Return the records of all parts, their numbers told apart."""
+    if len(parts) == 1:
+        return parts[0]
+    rows, heads, saids = list[pl.DataFrame](), 0, 0
+    for part in parts:
+        rows.append(part.rows.with_columns(pl.col("head") + heads, pl.col("said") + saids))
+        heads, saids = heads + part.rows.height, saids + len(part.texts)
+    return Records(
+        rows=pl.concat(rows).sort("line"), texts=pl.concat([part.texts for part in parts])
+    )
+
+
+def _plain_records(lines: pl.DataFrame, time_zone: str) -> Records:
+    """Return the records with the usual level behind a head that is NCCL's.
+
+    Args:
+        lines: `LINES` with `halves_of` their texts.
+        time_zone: IANA zone of NCCL's own stamps.
+    """
+    heads, saids = (distinct_categories(lines[half]) for half in ("head", "said"))
+    printers = heads.spread(_heads(heads.texts, time_zone))
+    parts = lines.select(_KEPT).hstack([*printers, saids.numbers.alias("said")])
+    known = parts.filter(pl.col("pid").is_not_null()) if printers["pid"].has_nulls() else parts
+    return _finished(known.with_columns(level=pl.lit("INFO")), saids.texts)
 
 
 def _heads(texts: pl.Series, time_zone: str) -> pl.DataFrame:
@@ -108,7 +144,7 @@ def _printer(time_zone: str) -> list[pl.Expr]:
     ]
 
 
-def _odd_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def _odd_records(lines: pl.DataFrame, time_zone: str) -> Records:
     """Return the records of all other levels, and those whose head is not the usual one."""
     hits = lines.filter(pl.col("text").str.contains(_ODD))
     groups = hits["text"].str.extract_groups(_WHOLE).struct.unnest()
@@ -116,22 +152,21 @@ def _odd_records(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     parts = hits.select(*_KEPT, "text").hstack(groups)
     found = parts.filter(pl.col("pid").is_not_null() | is_version)
     message = pl.col("message").fill_null("")
-    return _finished(
-        found.with_columns(
-            *_printer(time_zone),
-            head=_ODD_HEADS + pl.int_range(pl.len(), dtype=pl.UInt32),
-            level=pl.coalesce("level", "bare"),
-            text=pl.when(pl.col("pid").is_null()).then(pl.col("text")).otherwise(message),
-        )
+    number = pl.int_range(pl.len(), dtype=pl.UInt32)
+    told = found.with_columns(
+        *_printer(time_zone),
+        head=number,
+        said=number,
+        level=pl.coalesce("level", "bare"),
+        text=pl.when(pl.col("pid").is_null()).then(pl.col("text")).otherwise(message),
     )
+    return _finished(told, told["text"])
 
 
-def _finished(parts: pl.DataFrame) -> pl.DataFrame:
+def _finished(parts: pl.DataFrame, texts: pl.Series) -> Records:
     """Return records of parts, with the place in the source off their messages."""
-    located = parts["text"].str.contains(_LOCATED)
-    bare = pl.col("text").str.replace(LOCATION, "")
-    texts = parts.with_columns(bare) if located.any() else parts
-    return texts.select(
+    is_located = texts.str.contains(_LOCATED).any()
+    rows = parts.select(
         "line",
         "position",
         pl.col("time").fill_null(pl.col("own_time")),
@@ -144,9 +179,10 @@ def _finished(parts: pl.DataFrame) -> pl.DataFrame:
         "thread",
         "cuda_device",
         "level",
-        "text",
         "head",
+        "said",
     )
+    return Records(rows=rows, texts=texts.str.replace(LOCATION, "") if is_located else texts)
 
 
 def stamp_pieces(lines: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
@@ -156,7 +192,7 @@ def stamp_pieces(lines: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
 
     Args:
         lines: `LINES`.
-        records: What `read_records` made of them.
+        records: The rows that `read_records` made of them.
     """
     if records.height == lines.height:
         return lines["line"].clear()

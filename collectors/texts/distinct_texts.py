@@ -23,6 +23,11 @@ class DistinctTexts:
     texts: pl.Series
     numbers: pl.Series
 
+    def only(self, flags: pl.Series) -> "DistinctTexts":
+        """Return those of the different texts that have a flag, for lines that have one of them."""
+        places = flags.cum_sum() - 1
+        return DistinctTexts(texts=self.texts.filter(flags), numbers=places.gather(self.numbers))
+
     def spread(self, found: pl.DataFrame) -> pl.DataFrame:
         """Return a row for each of all texts, of a row for each different one."""
         return found[self.numbers]
@@ -30,10 +35,24 @@ class DistinctTexts:
 
 def distinct_texts(texts: pl.Series) -> DistinctTexts:
     """Return the different ones of some texts, none of which is null."""
-    # Categories of their own count from 0, in the order in which they come.
-    kind = pl.Categorical(pl.Categories.random())
-    numbers = texts.cast(kind).to_physical()
+    numbers = as_categories(texts).to_physical()
     return DistinctTexts(texts=texts.gather(numbers.arg_unique()), numbers=numbers)
+
+
+def as_categories(texts: pl.Series) -> pl.Series:
+    """Return texts as categories of their own, which count from 0 in the order they come in."""
+    return texts.cast(pl.Categorical(pl.Categories.random()))
+
+
+def distinct_categories(categories: pl.Series) -> DistinctTexts:
+    """Return the different ones of some of `as_categories`; one that is no more there is empty."""
+    numbers = categories.to_physical()
+    places = numbers.arg_unique()
+    highest = numbers.max()
+    count = highest + 1 if isinstance(highest, int) else 0
+    texts = pl.Series([""]).new_from_index(0, count)
+    told = categories.gather(places).cast(pl.String)
+    return DistinctTexts(texts=texts.scatter(numbers.gather(places), told), numbers=numbers)
 
 
 def digitless_texts(texts: DistinctTexts) -> DistinctTexts:

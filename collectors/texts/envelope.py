@@ -7,6 +7,7 @@ glued lines) and of progress streams, section 0. A prefix names the printer, not
 import codecs
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from collectors.frames import TIME, conform, schema_of
@@ -63,6 +64,12 @@ _NOT_PLAIN: Final = rf"{_SPECIAL}|\s$"
 _ODD_BYTES: Final = (b"\r", b"\x1b", b"\v", b"\f")
 """Without them, the only blanks in a line of ASCII are spaces and tabs."""
 
+_PIECE_BYTES: Final = 256 * 1024
+
+_BLANK: Final = ord(" ")
+
+_LINE_FEED: Final = ord("\n")
+
 _SEEN: Final = (("!", "\x7f"), (" !", " \x7f"))
 """From where to where texts stand in order whose first character is seen, or the one after a space.
 """
@@ -88,16 +95,18 @@ def raw_lines(data: bytes, before: int = 0) -> pl.DataFrame:
 
 def counted_lines(data: bytes, before: int) -> tuple[pl.DataFrame, int]:
     """Return what `raw_lines` does, and how many lines of the file are before the next bytes."""
-    plain = data.replace(b"\0", b"") if b"\0" in data else data
-    is_ascii = plain.isascii()
+    is_clean = _is_clean(data)
+    plain = data if is_clean or b"\0" not in data else data.replace(b"\0", b"")
+    is_ascii = is_clean or plain.isascii()
     utf8 = plain if is_ascii else plain.decode("utf-8", errors="replace").encode()
     whole = utf8 if before else utf8.removeprefix(codecs.BOM_UTF8)
     lines = pl.read_lines(
         whole, name="text", row_index_name="position", row_index_offset=before + 1
     )
-    is_odd = not is_ascii or any(byte in data for byte in _ODD_BYTES)
+    is_odd = not is_clean and (not is_ascii or any(byte in data for byte in _ODD_BYTES))
+    is_plain = _is_plain(_NOT_PLAIN if is_odd else None, " " if is_clean else " \t")
     kept = _not_blank(lines).select(
-        pl.col("position").cast(pl.Int64), _is_plain(is_odd=is_odd).alias("is_plain"), "text"
+        pl.col("position").cast(pl.Int64), is_plain.alias("is_plain"), "text"
     )
     ended = lines.height if data.endswith(b"\n") else lines.height - 1
     return kept, before + max(0, ended)
@@ -114,11 +123,26 @@ def _not_blank(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.filter(~pl.int_range(pl.len()).is_in(blank.implode()))
 
 
-def _is_plain(*, is_odd: bool) -> pl.Expr:
-    """Return whether lines are plain, see `RAW_LINES`; `is_odd`: there may be `_ODD_BYTES`."""
+def _is_clean(data: bytes) -> bool:
+    """Return whether bytes are nothing but line feeds and what is seen in ASCII.
+
+    Bytes beyond ASCII are negative. Pieces stay in the processor's cache for the second look.
+    """
+    signed = np.frombuffer(data, np.int8)
+    pieces = (signed[at : at + _PIECE_BYTES] for at in range(0, len(signed), _PIECE_BYTES))
+    return all(bool(((piece < _BLANK) == (piece == _LINE_FEED)).all()) for piece in pieces)
+
+
+def _is_plain(not_plain: str | None, blanks: str) -> pl.Expr:
+    """Return whether lines are plain, see `RAW_LINES`.
+
+    Args:
+        not_plain: What no plain line holds; null: the lines have nothing but blanks of that.
+        blanks: Blanks at which a line may end.
+    """
     text = pl.col("text")
-    blank_end = text.str.ends_with(" ") | text.str.ends_with("\t")
-    is_special = text.str.contains(_NOT_PLAIN) if is_odd else blank_end
+    blank_end = pl.any_horizontal(text.str.ends_with(blank) for blank in blanks)
+    is_special = blank_end if not_plain is None else text.str.contains(not_plain)
     return ~is_special & (text.str.len_bytes() <= MAX_LINE_BYTES)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.ascii_patterns import ascii_pattern
-from collectors.texts.few_texts import has_match
+from collectors.texts.few_texts import has_match, names_digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,14 @@ def _present(records: pl.DataFrame, phrases: Sequence[Phrase]) -> Sequence[Phras
     """
     if records.height > MAX_RECORDS_AT_ONCE or not phrases:
         return phrases
-    return [phrase for phrase in phrases if has_match(records["text"], phrase.pattern)]
+    texts = records["text"]
+    # Texts that differ in their numbers alone are one for all phrases that name no digit.
+    shapes = texts.str.replace_all("[0-9]", "0").unique()
+    return [
+        phrase
+        for phrase in phrases
+        if has_match(texts if names_digits(phrase.pattern) else shapes, phrase.pattern)
+    ]
 
 
 def _named(hits: pl.DataFrame, phrase: Phrase) -> pl.DataFrame:

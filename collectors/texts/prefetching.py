@@ -26,7 +26,8 @@ def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Itera
         waiting = deque[Future[Result]]()
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) > WORKERS:
+            del item
+            if len(waiting) >= WORKERS:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

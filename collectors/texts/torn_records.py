@@ -57,18 +57,26 @@ NCCL_RECORD: Final = (
 """A line that is surely NCCL's, told at its beginning."""
 
 
-def split_records(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.DataFrame:
+def signs_of(starts: Sequence[RecordStart]) -> str:
+    """Return what each record holds once, of NCCL's and of all that begin in some way."""
+    return ascii_pattern("|".join(one.mark for one in (_NCCL, *starts)))
+
+
+def split_records(
+    lines: pl.DataFrame, starts: Sequence[RecordStart], single: pl.Series | None = None
+) -> pl.DataFrame:
     """Return the lines with each record on a line of its own, numbered anew.
 
     Args:
-        lines: `LINES`; with `SURE` or without.
+        lines: `LINES`; with `SURE` or without, and whatever else there is.
         starts: How records begin that may stand anywhere in a line.
+        single: Which lines are known to hold one record; null: none are.
 
     Returns:
         `LINES`, and `SURE` if it was given, null for what was cut; the piece before another record
         is torn. A later piece keeps what the line's prefix says, unless it has a prefix of its own.
     """
-    glued = _glued(lines, starts)
+    glued = _glued(lines, starts) if single is None else _some_glued(lines, starts, single)
     if not glued.any():
         return lines
     whole, torn = lines.filter(~glued), _cut(lines.filter(glued), starts, _hosts_of(lines["text"]))
@@ -87,13 +95,22 @@ def _glued(lines: pl.DataFrame, starts: Sequence[RecordStart]) -> pl.Series:
     that are surely somebody's begin with a record.
     """
     kinds = (_NCCL, *starts)
-    signs = lines["text"].str.count_matches(ascii_pattern("|".join(one.mark for one in kinds)))
+    signs = lines["text"].str.count_matches(signs_of(starts))
     is_known = lines[SURE].fill_null(0) > 0 if SURE in lines.columns else signs < 0
     doubtful = ((signs > 0) & ~is_known).arg_true()
     begin = "|".join(one.pattern for one in kinds)
     begins = matches(lines["text"].gather(doubtful), rf"^\s*(?:{begin})")
     is_one = is_known.scatter(doubtful, begins) if len(doubtful) else is_known
     return signs > is_one.cast(pl.UInt32)
+
+
+def _some_glued(lines: pl.DataFrame, starts: Sequence[RecordStart], single: pl.Series) -> pl.Series:
+    """Return which lines may hold more than their record, of which some are known not to."""
+    if not single.any():
+        return _glued(lines, starts)
+    left = (~single).arg_true()
+    glued = _glued(lines[left], starts)
+    return pl.repeat(value=False, n=lines.height, dtype=pl.Boolean, eager=True).scatter(left, glued)
 
 
 def _cut(lines: pl.DataFrame, starts: Sequence[RecordStart], known: str) -> pl.DataFrame:

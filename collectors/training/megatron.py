@@ -10,11 +10,12 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME
-from collectors.line_reading import LineReading
+from collectors.line_reading import LineReading, is_taken_apart
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.envelope import LINES
 from collectors.training.megatron_events import EVENT_HINT, read_megatron_events
-from collectors.training.megatron_forms import read_forms
+from collectors.training.megatron_forms import READ_PARTS, read_forms
 from collectors.training.megatron_intervals import loss_states, with_intervals
 from collectors.training.megatron_records import RECORD, read_records, whole_records
 from collectors.training.own_times import nearer_time, with_own_times
@@ -43,12 +44,13 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         count something else (see `changed_definitions`), and of rates that cannot be (see
         `wrong_rates`).
     """
-    formed, known = read_forms(lines.select(*RECORD, "text"), options.time_zone)
+    formed, known = _formed(lines, options)
+    lines = lines.select(LINES.names())
     whole = _whole(lines["text"], known)
     between = lines.filter(~whole)
     events, event_lines = read_megatron_events(between, options.time_zone)
     others, other_lines = read_records(lines, whole, known, event_lines, options.time_zone)
-    records = pl.concat([formed.drop("text"), others], how="diagonal").sort("line")
+    records = pl.concat([formed, others], how="diagonal").sort("line")
     if records.is_empty() and event_lines.is_empty():
         return LineReading()
     loggers = _loggers(between, records, options)
@@ -62,6 +64,18 @@ def read_megatron(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         ),
         claimed=pl.concat([formed["line"], other_lines, event_lines, loggers["line"]]),
     )
+
+
+def _formed(lines: pl.DataFrame, options: ReadOptions) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the records that have a usual form, and which lines they are."""
+    known = is_taken_apart(lines)
+    others = lines.select(*RECORD, "text").filter(~known)
+    formed, fits = read_forms(others, options.time_zone)
+    if not known.any():
+        return formed.drop("text"), fits
+    usual = lines.select(*RECORD, *READ_PARTS).filter(known)
+    records = pl.concat([usual, formed.drop("text")], how="diagonal")
+    return records, known.scatter((~known).arg_true(), fits)
 
 
 def _whole(text: pl.Series, known: pl.Series) -> pl.Series:

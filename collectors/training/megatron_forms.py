@@ -13,6 +13,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from collectors.frames import TIME, conform
+from collectors.line_reading import UsualLines
+from collectors.sniffing import ReadOptions
 from collectors.training.byte_columns import (
     MAX_DIGITS,
     STAMP,
@@ -25,7 +28,7 @@ from collectors.training.byte_columns import (
     spread,
     times_at,
 )
-from collectors.training.megatron_fields import HEAD, column_of
+from collectors.training.megatron_fields import HEAD, NUMBERS, column_of
 from collectors.training.megatron_records import whole_records
 
 MAX_FORMS: Final = 8
@@ -40,7 +43,15 @@ _MIN_FITTING: Final = 0.25
 _CANDIDATES: Final = 16
 """Lines among which a whole record is looked for, to learn from."""
 
+_PIECE_LINES: Final = 16_384
+"""Lines that are laid out at once: memory for all of a block would be fetched anew each time."""
+
 _HEAD: Final = re.compile(HEAD)
+
+READ_PARTS: Final = pl.Schema(
+    {"step": pl.Int64(), "own_time": TIME, **dict.fromkeys(NUMBERS, pl.Float64())}
+)
+"""What is read of a line that has a form; null: it does not say that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +79,24 @@ class _Form:
     gaps: list[_Gap]
 
 
+def usual_iterations(
+    texts: pl.Series, signs: str, options: ReadOptions, min_lines: int = MIN_LINES
+) -> UsualLines:
+    """Return the lines that have a usual form; their parts are `READ_PARTS`.
+
+    Args:
+        texts: Plain lines of a file.
+        signs: What records hold that may stand anywhere in a line, iterations among them.
+        options: The zone of stamps.
+        min_lines: See `MIN_LINES`.
+    """
+    lines = texts.alias("text").to_frame()
+    formed, fits = read_forms(lines, options.time_zone, min_lines, signs)
+    return UsualLines(fits=fits, parts=conform(formed.lazy(), READ_PARTS).collect())
+
+
 def read_forms(
-    lines: pl.DataFrame, time_zone: str, min_lines: int = MIN_LINES
+    lines: pl.DataFrame, time_zone: str, min_lines: int = MIN_LINES, signs: str | None = None
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Return the records of lines that have a usual form, and which of the lines those are.
 
@@ -77,6 +104,7 @@ def read_forms(
         lines: `text`, and whatever else is to be kept.
         time_zone: IANA zone of stamps.
         min_lines: See `MIN_LINES`.
+        signs: Of what a line may hold no more than one; null: of nothing.
 
     Returns:
         First those lines with `step`, `own_time` and the columns of `NUMBERS` that they have, in
@@ -87,15 +115,21 @@ def read_forms(
     for _ in range(MAX_FORMS):
         group = _of_usual_length(rest)
         form = _form_of(group["text"]) if group.height >= min_lines else None
-        if form is None:
+        if form is None or not _is_one(form, signs):
             break
-        found.append(_records(group, form, time_zone))
+        pieces = group.iter_slices(_PIECE_LINES)
+        found.append(pl.concat([_records(piece, form, time_zone) for piece in pieces]))
         if found[-1].height < _MIN_FITTING * group.height:
             break
         rest = rest.filter(~pl.col("row").is_in(found[-1]["row"].implode()))
     records = pl.concat([rest.clear(), *found], how="diagonal").sort("row")
     fits = pl.repeat(value=False, n=lines.height, dtype=pl.Boolean, eager=True)
     return records.drop("row"), fits.scatter(records["row"], values=True)
+
+
+def _is_one(form: _Form, signs: str | None) -> bool:
+    """Return whether a form holds no more than one sign of a record."""
+    return signs is None or pl.Series([form.text]).str.count_matches(signs)[0] <= 1
 
 
 def _of_usual_length(lines: pl.DataFrame) -> pl.DataFrame:

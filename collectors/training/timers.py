@@ -9,14 +9,13 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import LABEL, TIME
-from collectors.line_reading import LineReading
+from collectors.frames import LABEL
+from collectors.line_reading import LineReading, is_taken_apart, taken_apart
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.stamps import iso_time
 from collectors.training.megatron_fields import HEAD
-from collectors.training.megatron_forms import read_forms
 from collectors.training.megatron_records import ITERATION_LINE
 
 TIMER_HINT: Final = r"across ranks \(ms\):|time \(ms\)"
@@ -29,9 +28,6 @@ _OLD: Final = r"(?:^|[\] ])time \(ms\)(?: \||$)"
 
 _OLD_MARK: Final = "time (ms)"
 """What a line holds that ends in a bar and is of a report."""
-
-_ITERATION_MARK: Final = "iteration "
-"""What each iteration line holds."""
 
 _ITEM: Final = ascii_pattern(r"^\s+([A-Za-z][\w/.-]*?) ?\.*: (?:\(([\d.]+), )?([\d.]+)\)?$")
 
@@ -94,9 +90,10 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         .when(text.str.contains(_OLD))
         .then(pl.lit("old"))
     )
-    others = lines.filter(
+    is_iteration = _are_iterations(lines)
+    others = lines.filter(~is_iteration).filter(
         ~text.str.ends_with("|") | text.str.contains(_OLD_MARK, literal=True)
-    ).filter(~text.str.contains(ITERATION_LINE))
+    )
     known = others.filter(text.str.contains(_KNOWN)).with_columns(head=form)
     far = pl.col("line").diff() > MAX_GAP_LINES
     begins = pl.col("head").is_not_null() | far.fill_null(value=True)
@@ -108,40 +105,40 @@ def _parts(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
         | ((pl.col("form") == "summary") & text.str.contains(_ITEM))
         | ((pl.col("form") == "all") & text.str.contains(f"{_TIMER}|{_RANK}"))
     )
-    return _after_iterations(parts, lines, time_zone)
+    return _after_iterations(parts, lines, is_iteration, time_zone)
 
 
-def _after_iterations(parts: pl.DataFrame, lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def _are_iterations(lines: pl.DataFrame) -> pl.Series:
+    """Return which lines are those of iterations; what was taken apart is one."""
+    known = is_taken_apart(lines)
+    if not known.any():
+        return lines["text"].str.contains(ITERATION_LINE)
+    left = (~known).arg_true()
+    found = lines["text"].gather(left).str.contains(ITERATION_LINE)
+    return known.scatter(left, found)
+
+
+def _after_iterations(
+    parts: pl.DataFrame, lines: pl.DataFrame, is_iteration: pl.Series, time_zone: str
+) -> pl.DataFrame:
     """Return the parts with the iteration line before each, its step and its time."""
-    told = lines.select("line", "time", "text")
-    likely = told.filter(pl.col("text").str.contains(_ITERATION_MARK, literal=True))
-    dated, near = _before(parts, likely)
-    if not near["text"].str.contains(ITERATION_LINE).all():
-        dated, near = _before(parts, likely.filter(pl.col("text").str.contains(ITERATION_LINE)))
-    return dated.join(
-        _iterations(near, time_zone), on="iteration", how="left", maintain_order="left"
-    )
+    iterations = lines.select("line", iteration="line").filter(is_iteration)
+    dated = parts.join_asof(iterations, on="line", check_sortedness=False)
+    near = pl.col("line").is_in(dated["iteration"].drop_nulls().unique().implode())
+    told = _numbered(lines.filter(near), time_zone)
+    return dated.join(told, on="iteration", how="left", maintain_order="left")
 
 
-def _before(parts: pl.DataFrame, lines: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the parts with the last of some lines before each as `iteration`, and those lines."""
-    told = lines.select("line", iteration="line")
-    dated = parts.join_asof(told, on="line", check_sortedness=False)
-    return dated, lines.join(dated.select(line="iteration").unique(), on="line", how="semi")
-
-
-def _iterations(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+def _numbered(iterations: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     """Return of iteration lines `iteration` (their `line`), `at` (the step) and `at_time`."""
-    told = lines.with_columns(own_time=pl.lit(None, dtype=TIME))
-    formed, known = read_forms(told, time_zone)
-    head = pl.col("text").str.splitn("|", 2).struct.field("field_0")
-    others = told.filter(~known).with_columns(
-        step=head.str.extract(HEAD, 2).cast(pl.Int64, strict=False),
-        own_time=iso_time(head, time_zone),
-    )
+    usual, others = taken_apart(iterations)
+    both = [usual] if usual.height else []
+    if others.height or not both:
+        head = pl.col("text").str.splitn("|", 2).struct.field("field_0")
+        step = head.str.extract(HEAD, 2).cast(pl.Int64, strict=False)
+        both.append(others.with_columns(step=step, own_time=iso_time(head, time_zone)))
     at_time = pl.col("time").fill_null(pl.col("own_time"))
-    parts = [others] if formed.is_empty() else [others, formed]
-    return pl.concat(one.select(iteration="line", at="step", at_time=at_time) for one in parts)
+    return pl.concat(one.select(iteration="line", at="step", at_time=at_time) for one in both)
 
 
 def _ranks_of(parts: pl.DataFrame) -> pl.DataFrame:
