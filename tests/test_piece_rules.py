@@ -6,13 +6,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-import yaml
 
 from slo.objectives import Counting, Method, Objective, SampleBound
 from slo.piece_rules import sample_rules, slice_rules
 from slo.selectors import parse_selector
 from slo.slices import EmptySlice, Slices
 from slo.specs import load_ready
+from slo.yaml_text import dump_yaml
 
 GAUGE = parse_selector("gpu_celsius")
 STEPS = replace(
@@ -102,7 +102,7 @@ def test_pieces(
 ) -> None:
     """Each slice and each sample is recorded for what it is."""
     rules = [*sample_rules(objective), *slice_rules(objective)]
-    text = yaml.safe_dump({"groups": [{"name": "g", "rules": rules}]})
+    text = dump_yaml({"groups": [{"name": "g", "rules": rules}]})
     (tmp_path / "r.yml").write_text(text, encoding="utf-8")
     document = {
         "rule_files": ["r.yml"],
@@ -115,7 +115,7 @@ def test_pieces(
             }
         ],
     }
-    (tmp_path / "t.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    (tmp_path / "t.yml").write_text(dump_yaml(document), encoding="utf-8")
 
     outcome = subprocess.run(
         [promtool, "test", "rules", "t.yml"], cwd=tmp_path, capture_output=True, check=False

@@ -18,6 +18,7 @@ from slo.selectors import parse_selector
 from slo.slices import Slices
 from slo.specs import load_library, load_ready
 from slo.windows import RECOMMENDED_WINDOWS
+from slo.yaml_text import dump_yaml
 
 LIBRARY = load_ready()
 GAUGE = parse_selector("gpu_celsius")
@@ -99,13 +100,13 @@ def checks_of(rule: Document, tests: list[Document]) -> list[Document]:
 def write(folder: Path, name: str, rules: list[Document], tests: list[Document]) -> str:
     """A rule file and its tests; the name of the latter."""
     group = {"name": "g", "rules": rules}
-    (folder / f"{name}.rules.yml").write_text(yaml.safe_dump({"groups": [group]}), "utf-8")
+    (folder / f"{name}.rules.yml").write_text(dump_yaml({"groups": [group]}), "utf-8")
     document = {
         "rule_files": [f"{name}.rules.yml"],
         "evaluation_interval": "1m",
         "tests": tests,
     }
-    (folder / f"{name}.yml").write_text(yaml.safe_dump(document), "utf-8")
+    (folder / f"{name}.yml").write_text(dump_yaml(document), "utf-8")
     return f"{name}.yml"
 
 

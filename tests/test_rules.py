@@ -198,7 +198,7 @@ def test_promtool(promtool: str, tmp_path: Path) -> None:
         document = yaml.safe_load(burn_rule_tests(objective, rules_file=rules_file))
         if objective not in load_library() and objective.guard == NO_GUARD:
             document["tests"] = without_numbers(document["tests"])
-        (tmp_path / f"{number}.test.yml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        (tmp_path / f"{number}.test.yml").write_text(dump_yaml(document), encoding="utf-8")
     files = [f"{number}.yml" for number in range(len(objectives))]
 
     checked = told(promtool, tmp_path, "check", "rules", "--lint-fatal", *files)
@@ -233,7 +233,7 @@ def test_promtool_can_fail(promtool: str, tmp_path: Path) -> None:
         document = yaml.safe_load(burn_rule_tests(BRIEF, rules_file=rules_file))
         document["tests"] = without_numbers(document["tests"])
         files.append(f"{number}.test.yml")
-        (tmp_path / files[-1]).write_text(yaml.safe_dump(document), encoding="utf-8")
+        (tmp_path / files[-1]).write_text(dump_yaml(document), encoding="utf-8")
 
     tested = told(promtool, tmp_path, "test", "rules", *files)
 

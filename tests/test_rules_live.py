@@ -8,7 +8,7 @@ PACELINE_LIVE_SECONDS makes it last longer.
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -88,7 +88,7 @@ def exposition(elapsed: float) -> str:
     """What the trainer's counters say some seconds after the start; run `hurt` has an outage."""
     steps = int(STEPS_A_SECOND * elapsed)
     slow = int(STEPS_A_SECOND / 2 * (min(max(elapsed, OUTAGE[0]), OUTAGE[1]) - OUTAGE[0]))
-    lines = []
+    lines: list[str] = []
     for name, values in ((STEPS_TOTAL.name, (steps, steps)), (SLOW_STEPS_TOTAL.name, (slow, 0))):
         lines.append(f"# TYPE {name} counter")
         for run, value in zip(("hurt", "well"), values, strict=True):
@@ -97,7 +97,7 @@ def exposition(elapsed: float) -> str:
 
 
 @contextmanager
-def trainer() -> Iterator[str]:
+def trainer() -> Generator[str]:
     """A trainer that is scraped; yields its address."""
     start = time.monotonic()
 
@@ -112,8 +112,9 @@ def trainer() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             """Say nothing."""
+            del code, size
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
