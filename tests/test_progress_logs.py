@@ -298,6 +298,20 @@ def test_mlperf_without_a_batch() -> None:
     assert steps(text, "step") == [(1,), (2,)]
 
 
+def test_mlperf_block_means() -> None:
+    """What a block's end says of all its steps, under the samples of its start, is no step."""
+    loss = '{"train_step_time": 1.0, "reduced_train_loss": 3.9}'
+    mean = '{"throughput": 64.0, "train_step_time": 1.1}'
+    text = "\n".join(
+        [
+            *(mllog("tracked_stats", loss, f'{{"step": {at}}}') for at in (64, 128, 192)),
+            mllog("tracked_stats", mean, '{"step": 128}'),
+            mllog("tracked_stats", loss, '{"step": 256}'),
+        ]
+    )
+    assert steps(text, "step", "attempt") == [(1, 0), (2, 0), (3, 0), (4, 0)]
+
+
 def test_dicts_glued_to_bars() -> None:
     """A trainer's dict has the step and the seconds of the bar before it; values may be text."""
     text = (

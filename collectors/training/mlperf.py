@@ -53,7 +53,8 @@ def read_mlperf(lines: pl.DataFrame, _options: ReadOptions) -> LineReading:
     timed = records.with_columns(
         pl.col(name).cast(pl.Float64, strict=False) for name in numbers
     ).with_columns(time=(pl.col("time_ms") * 1000).cast(pl.Int64, strict=False).cast(TIME))
-    is_step = pl.col("step_seconds").is_not_null() & (pl.col("at_samples") > 0)
+    has_time = pl.col("step_seconds").is_not_null() & (pl.col("at_samples") > 0)
+    is_step = (has_time & ~_is_summary()).fill_null(value=False)
     return LineReading(
         reading=reading_of(
             steps=_steps_of(timed.filter(is_step), _batch_of(timed.filter(is_step), timed)),
@@ -61,6 +62,16 @@ def read_mlperf(lines: pl.DataFrame, _options: ReadOptions) -> LineReading:
         ),
         claimed=timed["line"],
     )
+
+
+def _is_summary() -> pl.Expr:
+    """Return whether a record is a block's mean, told at its end under the samples of its start.
+
+    It goes back behind steps that were told, and has no loss where those have one: no rollback.
+    """
+    before = pl.col("at_samples").cum_max().forward_fill().shift(1)
+    goes_back = (pl.col("at_samples") < before).fill_null(value=False)
+    return goes_back & pl.col("loss").is_null() & pl.col("loss").is_not_null().any()
 
 
 def _batch_of(steps: pl.DataFrame, records: pl.DataFrame) -> float | None:
