@@ -111,8 +111,9 @@ def review_objective(
     series = history.read(now - reach - timedelta(days=62), now + timedelta(milliseconds=1))
     if series.is_empty():
         raise NoHistoryError(
-            f"objective {objective.name!r}: no sample up to {now.isoformat()}; the source has some "
-            f"from {span[0].isoformat()} to {span[1].isoformat()}: change --as-of"
+            f"objective {objective.name!r}: no sample up to {now.isoformat()}; it goes from "
+            f"{span[0].isoformat()} to {span[1].isoformat()}: look whether it has "
+            f"{objective.total.metric}, or change --as-of"
         )
     at, burns = pl.Series("time", [now], dtype=TIME), params.burns
     budgets = budget_left(series, objective, at, burns)

@@ -12,40 +12,12 @@ from typing import Final
 
 import polars as pl
 
-from slo.growth import BurnParams, event_growth
 from slo.objectives import Objective
 from slo.promql import above
 from slo.windows import HOUR_SECONDS, BurnWindow, burn_threshold, spent_budget
 
 PERIOD_TOTAL: Final = "period_total"
 """Column with all events of the period, which only the guard by traffic needs."""
-
-
-def hold_back(
-    burning: pl.DataFrame,
-    series: pl.DataFrame,
-    objective: Objective,
-    times: pl.Series,
-    params: BurnParams,
-) -> pl.DataFrame:
-    """Return pairs of windows with those that the objective's guard holds back not exceeding.
-
-    Args:
-        burning: The columns that `guard_allows` reads, group labels, `time`, and `_exceeds`.
-        series: As for `burn_rates`; a guard by traffic counts the period's events in it.
-        objective: Whose guard.
-        times: Evaluation times, `TIME`.
-        params: Arithmetic and mode.
-    """
-    if objective.guard.by_traffic:
-        keys = [*objective.group_labels, "time"]
-        # The nominal period, also of a calendar one: its first day has no traffic to compare with.
-        period = event_growth(
-            series, objective, times, range_seconds=objective.period_seconds, params=params
-        ).select(*keys, pl.col("total").alias(PERIOD_TOTAL))
-        burning = burning.join(period, on=keys, how="left", nulls_equal=True)
-    held = burning.with_columns(_exceeds=pl.col("_exceeds") & guard_allows(objective))
-    return held.drop(PERIOD_TOTAL, strict=False)
 
 
 def guard_allows(objective: Objective) -> pl.Expr:
