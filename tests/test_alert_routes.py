@@ -4,16 +4,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import requests
 import yaml
 
+from slo import alert_routes as alert_routes_module
 from slo.alert_routes import alert_routes
 from slo.burn_rules import burn_labels, routed_labels
-from slo.specs import load_ready
+from slo.specs import load_library, load_ready
 from slo.windows import Severity
 
+GENERATED = Path(alert_routes_module.__file__).parent / "generated"
 OBJECTIVE = load_ready()
 OTHER = replace(OBJECTIVE, name="other", group_labels=("zone",))
 HURT = {"cluster": "c", "run": "hurt"}
@@ -107,3 +110,8 @@ def test_identity() -> None:
         None,
         *[["alertname", *identity]] * 3,
     ]
+
+
+def test_generated(golden: Callable[[str, str], None]) -> None:
+    """The committed configuration is that of the ready objectives."""
+    golden(str(GENERATED / "alertmanager.yml"), alert_routes(load_library()))

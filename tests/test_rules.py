@@ -469,3 +469,37 @@ def test_data_fault(promtool: str, tmp_path: Path) -> None:
     tested = told(promtool, tmp_path, "test", "rules", "t.yml")
 
     assert tested.startswith("0:"), tested
+
+
+def test_bound_of_two_spellings(promtool: str, tmp_path: Path) -> None:
+    """Case 37: after an upgrade the bound is 1.0 and was 1, and the ratio goes on."""
+    objective = replace(
+        BRIEF,
+        bad=None,
+        good=parse_selector('answer_seconds_bucket{le="1"}'),
+        total=parse_selector("answer_seconds_count"),
+        group_labels=(),
+    )
+    (tmp_path / "r.yml").write_text(burn_rules(objective), encoding="utf-8")
+    series = {
+        "answer_seconds_count": "0+100x60",
+        'answer_seconds_bucket{le="1"}': "0+99x30",
+        'answer_seconds_bucket{le="1.0"}': "_x31 3069+99x29",
+    }
+    ratio = "paceline_slo:bad:increase1h / paceline_slo:total:increase1h"
+    check = {
+        "expr": f"abs({ratio} - 0.01) <= bool 1e-12",
+        "eval_time": "1h",
+        "exp_samples": [{"labels": '{objective="training-steps"}', "value": 1}],
+    }
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [check],
+    }
+    document = {"rule_files": ["r.yml"], "evaluation_interval": "5m", "tests": [test]}
+    (tmp_path / "t.yml").write_text(dump_yaml(document), encoding="utf-8")
+
+    tested = told(promtool, tmp_path, "test", "rules", "t.yml")
+
+    assert tested.startswith("0:"), tested
