@@ -36,12 +36,15 @@ class ReplayParams:
     Attributes:
         step_seconds: Time between two evaluations.
         chunk: Length of a stretch; shorter takes less memory and more time.
+        max_cells: Evaluations (groups times moments times pairs) at once; more groups than fit are
+            evaluated one batch after the other.
         burns: Arithmetic and mode. Without `scrape_seconds` each stretch takes the usual gap of its
             own samples, which matters where a group changes its scrape interval.
     """
 
     step_seconds: int = 60
     chunk: timedelta = timedelta(days=3)
+    max_cells: int = 1_000_000
     burns: BurnParams = field(default_factory=BurnParams)
 
     def __post_init__(self) -> None:
@@ -112,9 +115,10 @@ def replay_policy(
     held: list[pl.DataFrame] = []
     traffic: list[pl.DataFrame] = []
     for times, series in _stretches(history, objective, params, (start, end)):
-        burns = burn_rates(series, _for_alerts(objective), times, params.burns)
-        held.append(burns.filter("fires"))
-        traffic.append(_traffic(series, objective, times, params))
+        for batch in _batches(series, objective, params.max_cells // len(times)):
+            burns = burn_rates(batch, _for_alerts(objective), times, params.burns)
+            held.append(burns.filter("fires"))
+            traffic.append(_traffic(batch, objective, times, params))
     if not held:
         raise NoHistoryError(
             f"objective {objective.name!r}: no sample from {start.isoformat()} to "
@@ -197,6 +201,22 @@ def _stretches(
             yield _grid(start, last, params.step_seconds), series
         start = last + step
         kept = series.filter(pl.col("time") >= start - lookback)
+
+
+def _batches(series: pl.DataFrame, objective: Objective, max_cells: int) -> Iterator[pl.DataFrame]:
+    """Yield the series of some groups at a time; all of them where they fit."""
+    labels = list(objective.group_labels)
+    size = max(1, max_cells // len(objective.windows))
+    if not labels or not set(labels) <= set(series.columns):
+        yield series
+        return
+    groups = series.select(labels).unique().sort(labels)
+    if groups.height <= size:
+        yield series
+        return
+    for first in range(0, groups.height, size):
+        some = groups.slice(first, size)
+        yield series.join(some, on=labels, how="semi", nulls_equal=True, maintain_order="left")
 
 
 def _traffic(

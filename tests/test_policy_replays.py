@@ -149,6 +149,7 @@ GUARDS = st.sampled_from([Guard(), Guard(min_bad_count=3), Guard(by_traffic=True
     lost=st.sets(st.integers(0, 300), max_size=30),
     chunk=st.integers(60, 200),
     guard=GUARDS,
+    max_cells=st.sampled_from([1, 10**6]),
 )
 def test_stretches_are_the_whole(
     bad: list[tuple[int, int]],
@@ -156,6 +157,7 @@ def test_stretches_are_the_whole(
     lost: set[int],
     chunk: int,
     guard: Guard,
+    max_cells: int,
 ) -> None:
     """Stretch by stretch, with resets and lost scrapes, the firings are those of one evaluation."""
     frames = [
@@ -168,11 +170,23 @@ def test_stretches_are_the_whole(
     kept = kept if kept.height else frame
     objective = replace(OBJECTIVE, guard=guard)
     params = BurnParams(scrape_seconds=60)
-    pieces = replay(kept, objective, chunk=timedelta(minutes=chunk), burns=params)
+    pieces = replay(
+        kept, objective, chunk=timedelta(minutes=chunk), burns=params, max_cells=max_cells
+    )
     times = pl.datetime_range(pieces.start, pieces.end, "1m", time_unit="us", eager=True)
     whole = burn_alerts(burn_rates(kept, objective, times, params), objective, times)
 
     assert pieces.firings.drop("peak_bad").equals(whole)
+
+
+def test_one_budget_for_all() -> None:
+    """An objective without groups is one batch, whatever may be held at once."""
+    whole, small = (
+        replay(series(OUTAGE), replace(OBJECTIVE, group_labels=()), max_cells=cells)
+        for cells in (10**6, 1)
+    )
+
+    assert (whole.firings.height, small.firings.equals(whole.firings)) == (2, True)
 
 
 def test_slices_reach_farther() -> None:
