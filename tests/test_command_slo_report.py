@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,15 @@ from typer.testing import CliRunner
 
 from collectors.frames import TIME
 from detectors.verdicts import Subject, Verdict
+from paceline.budget_output import budget_text, review_json
 from paceline.main import app
 from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
 from paceline.slow_step_causes import slow_step_causes
+from slo.budget_reviews import ReviewParams, review_objective
+from slo.exclusions import Exclusion
+from slo.guards import Guard
+from slo.histories import frame_history
+from slo.specs import load_ready
 from slo.training import STEP_EVENTS
 
 RUN = CliRunner()
@@ -114,6 +121,47 @@ def test_several_objectives(series: str, tmp_path: Path) -> None:
     assert code == 0
     assert output.count("As of 2026-01-05 11:59 UTC") == 2
     assert "everything: FIRING" in output
+
+
+def test_maintenance_is_told_both_ways() -> None:
+    """Declared maintenance is listed with its author, and the budget stands with and without it."""
+    hour = Exclusion(
+        start=START + timedelta(hours=11),
+        end=START + timedelta(hours=12),
+        author="ada",
+        reason="firmware of the switches",
+    )
+    history = frame_history(step_counters(660, run="slow").lazy())
+    objective = replace(load_ready(), exclusions=(hour,))
+    review = review_objective(history, objective, ReviewParams(), as_of=None)
+    text = budget_text("x", [review], 5)
+
+    assert "declared by ada: firmware of the switches" in text
+    assert "-721 % of the budget left, rolling" in text
+    assert "without maintenance (59 min): 100 % left, 0 bad of 1980" in text
+    assert review_json(review)["exclusions"] == [
+        {
+            "start": "2026-01-05T11:00:00Z",
+            "end": "2026-01-05T12:00:00Z",
+            "author": "ada",
+            "reason": "firmware of the switches",
+        }
+    ]
+
+
+def test_faults_and_single_failures_are_told() -> None:
+    """Counters that contradict each other are not to be trusted; a guard rules single pages out."""
+    series = step_counters(0, run="r").with_columns(
+        value=pl.when(pl.col("metric").str.contains("slow"))
+        .then(pl.col("value") * 2)
+        .otherwise("value")
+    )
+    objective = replace(load_ready(), guard=Guard(min_bad_count=3))
+    review = review_objective(frame_history(series.lazy()), objective, ReviewParams(), as_of=None)
+    text = budget_text("x", [review], 5)
+
+    assert "A single failure never pages." in text
+    assert "data fault: bad exceeds total; do not trust these numbers" in text
 
 
 def test_nothing_happened(tmp_path: Path) -> None:
