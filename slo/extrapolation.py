@@ -84,7 +84,8 @@ def clamp_to_zero(
         stretch: Shape (range) or (series, range).
     """
     # Where the range begins with a sample there is nothing to clamp: mostly everywhere, or nowhere.
-    can = np.flatnonzero(stretch.most.reshape(-1, grown.shape[1]).max(axis=0) > 0)
+    # NaN is a range without growth, and says nothing of the others.
+    can = np.flatnonzero(np.fmax.reduce(stretch.most.reshape(-1, grown.shape[1]), axis=0) > 0)
     if not can.size:
         return
     some = slice(int(can[0]), int(can[-1]) + 1)
