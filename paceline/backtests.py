@@ -1,6 +1,6 @@
 """A backtest: the policy as it is and others beside it, over one history and its incidents."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,7 +75,7 @@ class Backtest:
 
 
 def run_backtest(
-    source: tuple[str, SeriesHistory],
+    source: tuple[str, Callable[[Objective], SeriesHistory]],
     objectives: Mapping[str, Objective],
     incidents: pl.DataFrame | None,
     params: BacktestParams,
@@ -84,7 +84,8 @@ def run_backtest(
     """Return how policies would have done.
 
     Args:
-        source: What the history is called, and the history.
+        source: What the history is called, and the series that a policy counts: another ratio of
+            slow steps makes others.
         objectives: Policies by name, the current one first.
         incidents: `label`, `start`, `end` and labels; null when none are known.
         params: What is asked.
@@ -94,10 +95,11 @@ def run_backtest(
         NoHistoryError: There is nothing to replay.
         IncidentsError: An incident cannot be one.
     """
-    name, history = source
+    name, history_of = source
     policies: list[Policy] = []
     known: pl.DataFrame | None = None
     for title, objective in objectives.items():
+        history = history_of(objective)
         replay = replay_policy(history, objective, params.replay, span=params.span)
         spent = None
         if incidents is not None:

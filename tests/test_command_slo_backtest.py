@@ -172,6 +172,22 @@ def test_logs_and_a_store(tmp_path: Path) -> None:
     assert both[0]["scores"][0]["recall"] == 1.0
 
 
+def test_another_ratio_of_slow_steps(tmp_path: Path) -> None:
+    """An alternative that calls other steps slow is replayed over its own counters."""
+    write_steps(tmp_path)
+    library = Path(__file__).parent.parent / "slo" / "library" / "training-steps.yml"
+    text = library.read_text(encoding="utf-8")
+    assert '"1.10"' in text
+    folder = tmp_path / "objectives"
+    folder.mkdir()
+    (folder / "lax.yml").write_text(text.replace('"1.10"', '"1.50"'), encoding="utf-8")
+    current, lax = told(
+        "--from", str(tmp_path / "steps.jsonl"), "--alternative", str(folder / "lax.yml")
+    )["policies"]
+
+    assert (len(current["firings"]) > 0, lax["firings"]) == (True, [])
+
+
 def test_prometheus(
     prometheus: Callable[..., AbstractContextManager[Any]],
     openmetrics: Callable[[pl.DataFrame], str],

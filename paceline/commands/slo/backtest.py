@@ -237,9 +237,8 @@ def _backtest(
     console = Console(stderr=True)
     try:
         known = _known(place, incidents)
-        history = place.history(policies[CURRENT])
         with progress_bar("Replaying", console) as say:
-            return run_backtest((place.name, history), policies, known, params, say)
+            return run_backtest((place.name, place.history), policies, known, params, say)
     except IncidentsError as error:
         raise refused(f"--incidents {error}") from error
     except UNREADABLE as error:
