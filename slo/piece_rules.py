@@ -44,6 +44,8 @@ def slice_rules(objective: Objective) -> list[Rule]:
     # A slice without events divides 0 by 0; what is no number is not at least 0.
     ratio = f"(\n  (\n{bad_events(objective, cut.seconds)}\n  )\n  /\n  "
     ratio += f"{total_events(objective, cut.seconds)}\n  >= 0\n)"
+    if objective.counting is not Counting.COUNTER:
+        ratio = f"(\n{ratio}\nand\n{_seen(objective, cut)}\n)"
     counts = {
         "bad": _slice_bad(objective, cut, ratio),
         "total": _slice_total(objective, cut, ratio),
@@ -102,8 +104,14 @@ def _slice_total(objective: Objective, cut: Slices, ratio: str) -> str:
         return f"{head}({ratio})"
     if cut.empty is EmptySlice.GOOD:
         return f"{head}({total})"
-    if objective.counting is Counting.COUNTER:
-        # The very first sample of a counter shows no growth, and yet a group that is there.
-        total = f"last_over_time({objective.total.text}[{duration(cut.seconds)}])"
     before = f"last_over_time({recorded_pieces(objective, 'total', 'slice')}"
-    return f"{head}({total})\nor\n{head}({before}[{duration(2 * cut.seconds)}]))"
+    return f"{_seen(objective, cut)}\nor\n{head}({before}[{duration(2 * cut.seconds)}]))"
+
+
+def _seen(objective: Objective, cut: Slices) -> str:
+    """Return 1 for each group that had a sample in a slice; one at its very end is the next's."""
+    samples = objective.total.text
+    if objective.sample_bound is not None:
+        samples = recorded_pieces(objective, "total", "sample")
+    newest = f"last_over_time({samples}[{open_duration(cut.seconds)}] offset 1ms)"
+    return f"{by_group(objective, 'group')}({newest})"
