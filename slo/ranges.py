@@ -87,10 +87,11 @@ class Growths:
 
     def over(self, ranges: Ranges, growth: Growth) -> Grown:
         """Return the growth of each series over each range."""
-        asked = [_positions(block, ranges, growth) for block in self._blocks]
+        blocks = self._blocks if ranges.at.size else []
+        asked = [_positions(block, ranges, growth) for block in blocks]
         values = np.zeros((self._count, ranges.at.size))
         with np.errstate(all="ignore"):
-            for block, falls, positions in zip(self._blocks, self._falls, asked, strict=True):
+            for block, falls, positions in zip(blocks, self._falls, asked, strict=False):
                 here = falls if growth is not Growth.DELTA else {}
                 for piece in _pieces(block, here, positions, ranges):
                     _fill(piece, values, ranges, growth)
@@ -104,7 +105,7 @@ class Growths:
         if len(asked) == 1 and asked[0].counts.ndim == 1 and self._blocks[0].is_whole(shape[0]):
             return np.broadcast_to(asked[0].counts, shape)
         counts = np.zeros(shape, dtype=np.int64)
-        for block, positions in zip(self._blocks, asked, strict=True):
+        for block, positions in zip(self._blocks, asked, strict=False):
             counts[block.rows] = positions.counts
         return counts
 
@@ -113,7 +114,7 @@ class Growths:
         if not any(each.overlaps[-1] for falls in self._falls for each in falls.values()):
             return None
         overlaps = np.zeros(shape, dtype=np.int64)
-        for block, falls, positions in zip(self._blocks, self._falls, asked, strict=True):
+        for block, falls, positions in zip(self._blocks, self._falls, asked, strict=False):
             for row, each in falls.items():
                 first, last = positions.within(row, block.base(row), each.overlaps.size)
                 overlaps[block.rows[row]] = each.overlaps[last] - each.overlaps[first]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.frames import TIME
-from slo.functions import increase, instant, rate
-from slo.promql import Semantics, above
+from slo.functions import delta, increase, instant, over_time, rate
+from slo.promql import Semantics, above, subquery_times
 from slo.tracks import DuplicateSampleError
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -313,3 +313,89 @@ def test_never_less_than_seen(values: list[int], semantics: Semantics) -> None:
     (found,) = grown(every(1, 15, *values), last + 1, last + 2, semantics)
 
     assert found >= seen - 1e-9
+
+
+@pytest.mark.parametrize("semantics", Semantics)
+def test_no_times(semantics: Semantics) -> None:
+    """Without evaluations there are no rows."""
+    points = every(0, 60, 0, 1, 2)
+
+    assert increase(samples(points), at(), range_seconds=60, semantics=semantics).is_empty()
+    assert instant(samples(points), at(), semantics=semantics).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "old", "new"),
+    [
+        pytest.param(300, 6, 5, id="at a full minute"),
+        pytest.param(330, 5, 5, id="half a minute later"),
+    ],
+)
+def test_subquery_times(seconds: float, old: int, new: int) -> None:
+    """Steps lie on absolute multiples; the left edge is inside in 2.x only."""
+    found = [
+        subquery_times(at(seconds), range_seconds=300, step_seconds=60, semantics=semantics)
+        for semantics in (OLD, NEW)
+    ]
+
+    assert [frame.height for frame in found] == [old, new]
+    assert found[0]["inner_time"].dt.second().unique().to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([3, 1, 2], -1.25, id="down is down, and extrapolated"),
+        pytest.param([1, 1, 1], 0.0, id="flat"),
+    ],
+)
+def test_delta(values: list[float], expected: float) -> None:
+    """A gauge that falls is no counter that was reset."""
+    found = delta(samples(every(15, 60, *values)), at(150), range_seconds=150, semantics=OLD)
+
+    assert found["value"].to_list() == [pytest.approx(expected)]
+
+
+def test_poisoned() -> None:
+    """One NaN or infinity poisons sums until it has left the range; opposite ones give NaN."""
+    inf = float("inf")
+    points = every(0, 60, 1, float("nan"), 2, inf, 3, -inf, 4, -inf, inf, 5)
+    found = over_time(
+        samples(points),
+        at(60, 120, 240, 360, 540),
+        "sum",
+        range_seconds=90,
+        semantics=NEW,
+    )
+
+    assert [str(value) for value in found["value"]] == ["nan", "nan", "inf", "-inf", "inf"]
+
+
+def test_sums_keep_digits() -> None:
+    """Small samples keep their digits beside large ones that came before."""
+    points = every(0, 60, *[1e9 + 0.1] * 50, *[0.001] * 5)
+    found = over_time(samples(points), at(54 * 60), "avg", range_seconds=240, semantics=OLD)
+
+    assert found["value"].to_list() == [pytest.approx(0.001, rel=1e-9)]
+
+
+@pytest.mark.parametrize("semantics", Semantics)
+@given(
+    lost=st.lists(st.floats(0.1, 1e9), min_size=1, max_size=4),
+    whole=st.booleans(),
+)
+def test_restored_by_hand(semantics: Semantics, lost: list[float], whole: bool) -> None:
+    """What resets lost is added in order, whole numbers and others alike."""
+    tops = [float(round(each)) if whole else each for each in lost]
+    values = [value for top in tops for value in (0.0, top)] + [0.0, 1.0]
+    points = every(0, 60, *values)
+    last = 60.0 * (len(values) - 1)
+
+    found = delta(samples(points), at(last), range_seconds=int(last) + 1, semantics=semantics)
+    grew = increase(samples(points), at(last), range_seconds=int(last) + 1, semantics=semantics)
+
+    raw = values[-1] - values[0]
+    for earlier, later in pairwise(values):
+        raw += earlier if later < earlier else 0.0
+    assert found["value"].item() == pytest.approx(values[-1], rel=0.1)
+    assert grew["value"].item() == raw
