@@ -21,6 +21,7 @@ from alerts.wording import (
     span_text,
 )
 from detectors.verdicts import Verdict
+from slo.budgets import MIN_JUDGED_COVERAGE_RATIO
 from slo.windows import duration
 
 MAX_LINES: Final = 25
@@ -28,9 +29,6 @@ MAX_CHARACTERS: Final = 240
 """A line of a page; longer evidence is cut and stands whole in the report."""
 MIN_SURE_TOTAL: Final = 30.0
 """Below so many events in a window one event more or less is a matter of percents: say so."""
-
-_MIN_BUDGET_COVERAGE: Final = 0.5
-"""With data for less of the period than this, what is left of the budget means nothing."""
 _MAX_EVIDENCE: Final = 4
 _MAX_OTHERS: Final = 2
 _MAX_VICTIMS: Final = 6
@@ -139,7 +137,7 @@ def _budget(burn: Firing) -> str:
     """Return what is left of the budget, how long it lasts, and on how much history it rests."""
     left = f"budget left {percent_text(burn.budget_left_ratio)}"
     coverage = burn.budget_coverage_ratio
-    if coverage is not None and coverage < _MIN_BUDGET_COVERAGE:
+    if coverage is not None and coverage < MIN_JUDGED_COVERAGE_RATIO:
         return f"budget not judged: data for {percent_text(coverage)} of its period"
     if coverage is not None and coverage < 1:
         left = f"{left} on data for {percent_text(coverage)} of its period"

@@ -10,6 +10,7 @@ from alerts.wording import count_text, percent_text, rate_text
 from detectors.verdicts import rfc3339
 from paceline.json_rows import json_rows
 from slo.budget_reviews import ObjectiveReview
+from slo.budgets import MIN_JUDGED_COVERAGE_RATIO
 from slo.guard_conditions import max_lone_failure_rate
 from slo.objectives import Objective
 from slo.windows import duration
@@ -143,7 +144,8 @@ def _group_lines(review: ObjectiveReview, row: Row) -> Iterator[str]:
             f"{_left(row['net_budget_left_ratio'])} left, {count_text(row['net_bad'])} bad of "
             f"{count_text(row['net_total'])}"
         )
-    yield f"  {_outlook_words(row)}"
+    if is_judged(row):
+        yield f"  {_outlook_words(row)}"
     for burn in _of(review.burns, row, labels):
         yield f"  {_burn_words(burn)}"
     if row["fault"]:
@@ -169,11 +171,28 @@ def group_name(row: Row, labels: Sequence[str]) -> str:
 
 def _budget_words(row: Row) -> str:
     kind = "rolling" if row["period"] == "rolling" else f"calendar {row['period']}"
-    return (
-        f"{_left(row['budget_left_ratio'])} of the budget left, {kind} from "
-        f"{row['period_start']:{_CLOCK}}: {count_text(row['bad'])} bad of "
-        f"{count_text(row['total'])}, data for {percent_text(row['coverage_ratio'])} of it"
-    )
+    since = f"{kind} from {row['period_start']:{_CLOCK}}"
+    counts = f"{count_text(row['bad'])} bad of {count_text(row['total'])}"
+    known = f"data for {percent_text(row['coverage_ratio'])} of it"
+    if is_judged(row):
+        return f"{_left(row['budget_left_ratio'])} of the budget left, {since}: {counts}, {known}"
+    return f"budget not judged, {since}: {known}; {counts} so far{_spent_words(row)}"
+
+
+def is_judged(row: Row) -> bool:
+    """Return whether there is enough data of the period to speak of its budget."""
+    coverage: float | None = row["coverage_ratio"]
+    return coverage is None or coverage >= MIN_JUDGED_COVERAGE_RATIO
+
+
+def _spent_words(row: Row) -> str:
+    """Return what is spent of what a whole period at the traffic seen so far would allow."""
+    if row["budget_left_ratio"] is None:
+        return ""
+    spent = (1 - row["budget_left_ratio"]) * row["coverage_ratio"]
+    # The coverage of a calendar's period is that of its part which is over.
+    whole = "a whole period" if row["period"] == "rolling" else "the period up to now"
+    return f", {percent_text(spent)} of what {whole} allows at this traffic"
 
 
 def _left(ratio: float | None) -> str:

@@ -21,6 +21,10 @@ from slo.objectives import Counting, Method, Objective
 from slo.promql import MILLISECONDS, divided
 from slo.ranges import Growth
 
+MIN_JUDGED_COVERAGE_RATIO: Final = 0.5
+"""Share of the period (0-1) that must have data before a budget is called spent or left: on three
+hours of a month, any bad hour looks like the end of it."""
+
 BUDGETS: Final = schema_of(
     {
         "objective": pl.String,

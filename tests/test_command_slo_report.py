@@ -95,12 +95,24 @@ def test_top(series: str) -> None:
 def test_page(series: str, tmp_path: Path) -> None:
     """The folder gets a page with a drawing that needs no network, and the JSON."""
     folder = tmp_path / "out"
-    code, _ = asked("--from", series, "--out", str(folder))
+    half_a_day = written(tmp_path / "short.yml", "duration: 30d", "duration: 12h")
+    code, _ = asked(half_a_day, "--from", series, "--out", str(folder))
     page = (folder / "budgets.html").read_text(encoding="utf-8")
 
     assert code == 0
     assert json.loads((folder / "budgets.json").read_bytes())["objectives"]
     assert ("<svg" in page, "http" in page.split("<svg", maxsplit=1)[1]) == (True, False)
+    assert "spent: every further bad event breaks the promise by more" in page
+
+
+def test_little_history_is_not_judged(series: str, tmp_path: Path) -> None:
+    """Half a day of a month draws no budget, and calls none left or spent."""
+    folder = tmp_path / "out"
+    asked("--from", series, "--out", str(folder))
+    page = (folder / "budgets.html").read_text(encoding="utf-8")
+
+    assert ("<svg" in page, "of the budget left" in page) == (False, False)
+    assert "177 bad of 2157 so far, 14 % of what a whole period allows at this traffic" in page
 
 
 def written(path: Path, old: str, new: str) -> str:
@@ -132,7 +144,7 @@ def test_maintenance_is_told_both_ways() -> None:
         reason="firmware of the switches",
     )
     history = frame_history(step_counters(660, run="slow").lazy())
-    objective = replace(load_ready(), exclusions=(hour,))
+    objective = replace(load_ready(), period_seconds=12 * 3600, exclusions=(hour,))
     review = review_objective(history, objective, ReviewParams(), as_of=None)
     text = budget_text("x", [review], 5)
 
@@ -172,7 +184,7 @@ def test_nothing_happened(tmp_path: Path) -> None:
     code, output = asked("--from", str(path), "--out", str(tmp_path / "out"))
 
     assert (code, "nothing is known, which is not the same as healthy" in output) == (0, True)
-    assert "Too few points" in (tmp_path / "out" / "budgets.html").read_text(encoding="utf-8")
+    assert "Too little data" in (tmp_path / "out" / "budgets.html").read_text(encoding="utf-8")
 
 
 def test_logs_name_causes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from paceline.budget_output import group_name
+from paceline.budget_output import group_name, is_judged
 from paceline.reports.drawing import ALARM, CALM, MUTED, side_label, svg_of
 from slo.budget_reviews import ObjectiveReview
 
@@ -23,11 +23,13 @@ def budget_plot(review: ObjectiveReview, *, prefix: str) -> str | None:
         prefix: Unique in the page.
 
     Returns:
-        SVG; null when there are fewer than two points.
+        SVG; null when there are fewer than two points, or no group has enough data of the period to
+        speak of its budget.
     """
     labels = review.objective.group_labels
     known = review.trend.drop_nulls("budget_left_ratio")
-    if known["time"].n_unique() <= 1:
+    judged = any(is_judged(row) for row in review.budgets.iter_rows(named=True))
+    if not judged or known["time"].n_unique() <= 1:
         return None
     groups = _groups(review, known)
     x = alt.X("time:T", scale=alt.Scale(type="utc"), axis=_axis(known), title=None)
