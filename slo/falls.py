@@ -51,11 +51,9 @@ class Falls:
         return raw
 
 
-def falls_of(values: Floats) -> Falls | None:
-    """Return where a series fell; null when it never did. A comparison with NaN is no fall."""
+def falls_of(values: Floats) -> Falls:
+    """Return where a series fell. A comparison with NaN is no fall."""
     falls: Bools = np.concatenate([[False], values[1:] < values[:-1]])
-    if not falls.any():
-        return None
     lost = values[np.flatnonzero(falls) - 1]
     return Falls(
         running=np.cumsum(falls, dtype=np.int64),

@@ -120,8 +120,10 @@ class Measurement:
         total, part = events.total.values, events.part.values
         if not np.isfinite(total.sum()):
             # Of a total that is no number nothing is known, not even that none was bad.
-            part = np.where(events.part.known, part, 0.0 * total)
-        return (part if self.objective.bad is not None else total - part), total
+            with np.errstate(invalid="ignore"):
+                part = np.where(events.part.known, part, 0.0 * total)
+        with np.errstate(invalid="ignore"):
+            return (part if self.objective.bad is not None else total - part), total
 
     def _judge(self) -> JudgedSlices:
         """Return the slices from the first that any range could ask for."""

@@ -16,6 +16,8 @@ from slo.promql import DEFAULT_LOOKBACK_SECONDS, MILLISECONDS
 from slo.ranges import Grown, Growth, Ranges
 from slo.tracks import Block, Tracks, blocks_of
 
+_LONG_AGO: Final = np.iinfo(np.int64).min // 2
+"""A time before every sample, from which ages can still be taken."""
 _EXACT_BITS: Final = 26
 """Bits of a sample that add up to 2**26 times without rounding; what is left makes the rest."""
 
@@ -142,12 +144,12 @@ def newest_of(tracks: Tracks, at: Ints, lookback_seconds: int, *, is_closed: boo
 def _newest(tracks: Tracks, at: Ints) -> tuple[Floats, Ints]:
     """Return the last sample of each series at each time, and its own time; long ago if none."""
     shape = (tracks.count, at.size)
-    values, stamps = np.zeros(shape), np.full(shape, np.iinfo(np.int64).min // 2)
+    values, stamps = np.zeros(shape), np.full(shape, _LONG_AGO)
     for block in blocks_of(tracks):
         last = block.counts_until(at, inclusive=True) - 1
         found = np.maximum(last, 0)
         values[block.rows] = block.taken(found)
-        stamps[block.rows] = np.where(last >= block.first, block.stamps[found], stamps[0, :1])
+        stamps[block.rows] = np.where(last >= block.first, block.stamps[found], _LONG_AGO)
     return values, stamps
 
 

@@ -213,8 +213,7 @@ def _falls_by_row(block: Block) -> dict[int, Falls]:
         number = np.repeat(np.arange(block.rows.size), np.diff(block.offsets))
         inside = number[1:] == number[:-1]
         fell = np.unique(number[1:][inside & (block.values[1:] < block.values[:-1])])
-    found = {int(row): falls_of(block.row(int(row))) for row in fell}
-    return {row: falls for row, falls in found.items() if falls is not None}
+    return {int(row): falls_of(block.row(int(row))) for row in fell}
 
 
 def _positions(block: Block, ranges: Ranges, growth: Growth) -> _Positions:

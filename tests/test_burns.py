@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from collectors.frames import TIME
 from slo.burns import BURNS, burn_rates
 from slo.growth import BurnParams, Mode
+from slo.guards import Guard
 from slo.objectives import Objective
 from slo.promql import Semantics
 from slo.selectors import Selector
@@ -288,3 +289,22 @@ def test_stricter(growth: list[int], mode: Mode) -> None:
     )
 
     assert all(more for less, more in zip(strict, loose, strict=True) if less)
+
+
+@pytest.mark.parametrize(
+    ("night", "fires"),
+    [
+        pytest.param(0, True, id="an even day: the hour spent 2 % of the real budget"),
+        pytest.param(10**6, False, id="a quiet hour after a busy day did not"),
+    ],
+)
+def test_guard_by_traffic(night: int, *, fires: bool) -> None:
+    """A guard by traffic compares the window with the real traffic of the period."""
+    before = [(60.0 * n, 0.0, 100.0 * n + night * min(n, 10)) for n in range(60)]
+    last = before[-1]
+    after = [(60.0 * n, 50.0 * (n - 59), last[2] + 100.0 * (n - 59)) for n in range(60, 120)]
+    objective = replace(PAGE, guard=Guard(by_traffic=True), period_seconds=86400)
+
+    found = burn_rates(series(*before, *after), objective, seconds(7140), PARITY)
+
+    assert found["fires"].to_list() == [fires]

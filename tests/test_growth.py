@@ -275,3 +275,34 @@ def test_impossible_coverage(share: float) -> None:
     """A least coverage that is no share is refused."""
     with pytest.raises(ValueError, match="from 0 to 1"):
         BurnParams(min_coverage_ratio=share)
+
+
+def test_replica_overlap_in_a_group() -> None:
+    """One torn series of several is enough for its group to be named."""
+    values = climb(6, 60, 1000)
+    values[30] -= 13
+    torn = counter("all_total", values).with_columns(instance=pl.lit("x"))
+    whole = counter("all_total", climb(6)).with_columns(instance=pl.lit("y"))
+
+    assert ratios([torn, whole]) == [("a", 0.0, "replica_overlap")]
+
+
+@pytest.mark.parametrize("semantics", Semantics)
+def test_sum_of_series(semantics: Semantics) -> None:
+    """Series are added from the left at 2.42, and with what was lost since 2.54."""
+    series = [
+        counter("all_total", climb(step)).with_columns(instance=pl.lit(str(number)))
+        for number, step in enumerate([1e16 / 60, 0.4 / 60, 0.4 / 60, 0.4 / 60])
+    ]
+    params = BurnParams(semantics=semantics, mode=Mode.PARITY)
+    found = event_growth(pl.concat(series), BAD, minute(60), range_seconds=HOUR, params=params)
+
+    expected = 1e16 if semantics is Semantics.PROMETHEUS_2_42 else 1e16 + 1.2
+    assert found["total"].item() == pytest.approx(expected, abs=1.0, rel=0)
+
+
+def test_total_is_no_number() -> None:
+    """Of a total that is no number no share is known, in any group without bad events."""
+    series = [counter("all_total", [*climb(1, 59), float("inf")])]
+
+    assert str(ratios(series, params=PARITY)[0][1]) == "nan"
