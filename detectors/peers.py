@@ -56,12 +56,17 @@ def _left_out_medians(block: Floats) -> Floats:
     below: Floats = np.take_along_axis(ordered, np.clip(half - 1, 0, last), axis=1)
     middle: Floats = np.take_along_axis(ordered, np.clip(half, 0, last), axis=1)
     above: Floats = np.take_along_axis(ordered, np.clip(half + 1, 0, last), axis=1)
-    even = np.where(block <= below, middle, below)
-    beside = np.where(block > middle, below + middle, below + above)
-    odd = np.where(block < middle, middle + above, beside) / 2.0
-    known = (count > 1) & ~np.isnan(block)
-    result: Floats = np.where(known, np.where(count % 2 == 0, even, odd), np.nan)
-    return result
+    even = count % 2 == 0
+    pivot = np.where(count > 1, np.where(even, below, middle), np.nan)
+    sides = (
+        (np.less, np.where(even, middle, (middle + above) / 2.0)),
+        (np.equal, np.where(even, middle, (below + above) / 2.0)),
+        (np.greater, np.where(even, below, (below + middle) / 2.0)),
+    )
+    medians = np.full_like(block, np.nan)
+    for lies, median in sides:
+        np.copyto(medians, median, where=lies(block, pivot))
+    return medians
 
 
 def robust_scale(values: Floats, axis: int = -1) -> Floats:
