@@ -60,14 +60,15 @@ def _from_before(
         is_member = ~np.isnan(start).all(axis=2, keepdims=True)
         start[:] = _or_usual(start, done)
         end[:] = _together(name, end, start) if name in MEMBERS else _or_usual(end, start)
-        done = np.where(is_member, end, done)
+        reached: Floats = np.where(is_member, end, done)
+        done = reached
 
 
 def _from_behind(
     starts: dict[str, Floats], ends: dict[str, Floats], rows: list[tuple[str, int]]
 ) -> None:
     """Fill rows from what their workers did next."""
-    due = np.full_like(starts[rows[-1][0]][0], np.nan)
+    due: Floats = np.full_like(starts[rows[-1][0]][0], np.nan)
     for name, at in reversed(rows):
         start, end = starts[name][at], ends[name][at]
         is_member = ~np.isnan(start).all(axis=2, keepdims=True)

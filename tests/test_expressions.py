@@ -16,8 +16,8 @@ from slo.counters import counter_series, step_counters
 from slo.expressions import alert_condition, bad_events, total_events
 from slo.growth import BurnParams, Mode, event_growth
 from slo.objectives import Objective
-from slo.specs import load_ready
 from slo.selectors import Selector, parse_selector
+from slo.specs import load_ready
 from slo.training import STEP_COLUMNS, JudgeParams, judge_steps
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow
 
