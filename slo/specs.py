@@ -93,19 +93,25 @@ def load_ready(name: str = TRAINING_STEPS) -> Objective:
     Raises:
         NoReadyObjectiveError: None has this name.
     """
-    library = {objective.name: objective for objective in load_library()}
-    if name not in library:
-        raise NoReadyObjectiveError(
-            f"no ready objective {name!r}; known: {', '.join(sorted(library))}"
-        )
-    return library[name]
+    texts = _library()
+    file = f"{name}.yml"
+    if file not in texts:
+        known = ", ".join(one.removesuffix(".yml") for one in texts)
+        raise NoReadyObjectiveError(f"no ready objective {name!r}; known: {known}")
+    (objective,) = objectives_of({file: texts[file]})
+    return objective
 
 
 def load_library() -> list[Objective]:
     """Return every objective that comes with the package, by name."""
+    return objectives_of(_library())
+
+
+def _library() -> dict[str, str]:
+    """Return the texts that come with the package, a file an objective of its name, by name."""
     folder = files("slo").joinpath("library")
     texts = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir()}
-    return objectives_of({name: texts[name] for name in sorted(texts)})
+    return {name: texts[name] for name in sorted(texts)}
 
 
 def read_text(path: Path) -> str:

@@ -86,6 +86,11 @@ def test_library() -> None:
     assert [load_ready(name).name for name in names] == names
 
 
+def test_ready_ones_are_those_of_the_library() -> None:
+    """Each objective of the library is ready under its own name."""
+    assert [load_ready(one.name) for one in load_library()] == load_library()
+
+
 def test_not_ready() -> None:
     """A name that nothing has is refused with those that something has."""
     with pytest.raises(NoReadyObjectiveError) as caught:
