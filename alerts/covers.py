@@ -35,9 +35,13 @@ class CoverParams:
 
     Attributes:
         max_late_seconds: How long after the ticket its page may come.
+        group_labels: Labels that name the group, as inhibition's `equal` has them: where pages and
+            tickets carry routing labels of their own. Null is every label that does not say which
+            alert of an objective it is.
     """
 
     max_late_seconds: float = 60.0
+    group_labels: tuple[str, ...] | None = None
 
 
 def decide_covers(
@@ -66,7 +70,7 @@ def _covering(
         page
         for page in pages
         if ticket.labels.get("objective")
-        and _subject(page.labels) == _subject(ticket.labels)
+        and _subject(page.labels, params) == _subject(ticket.labels, params)
         and page.received - ticket.received <= late
         and (page.resolved is None or page.resolved > ticket.received)
     ]
@@ -77,6 +81,10 @@ def _first(pages: Sequence[SentAlert]) -> list[SentAlert]:
     return sorted(pages, key=lambda page: (page.received, sorted(page.labels.items())))[:1]
 
 
-def _subject(labels: Mapping[str, str]) -> dict[str, str]:
+def _subject(labels: Mapping[str, str], params: CoverParams) -> dict[str, str]:
     """Return the labels that say what is hurt; an empty one is as good as none."""
-    return {name: text for name, text in labels.items() if text and name not in _IDENTITY}
+    if params.group_labels is None:
+        names = labels.keys() - _IDENTITY
+    else:
+        names = labels.keys() & {"objective", *params.group_labels}
+    return {name: labels[name] for name in names if labels[name]}

@@ -40,6 +40,11 @@ class EpisodeParams:
     max_silent_intervals: int = 4
     max_break_seconds: float = 600.0
 
+    @property
+    def silence(self) -> timedelta:
+        """Time without a message after which an alert may have expired."""
+        return timedelta(seconds=self.interval_seconds * self.max_silent_intervals)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
@@ -117,13 +122,12 @@ def expire_episodes(
 
     An episode without an announced end is never ended by silence alone: no message is no proof.
     """
-    silence = timedelta(seconds=params.interval_seconds * params.max_silent_intervals)
     return tuple(
         replace(episode, ends_at=episode.due_at, end_kind=EndKind.EXPIRED)
         if episode.is_open
         and episode.due_at is not None
         and episode.due_at < now
-        and now - episode.seen_at > silence
+        and now - episode.seen_at > params.silence
         else episode
         for episode in history
     )
@@ -134,7 +138,8 @@ def recurrences(history: Sequence[Episode], params: EpisodeParams) -> list[Recur
 
     Episodes at most `max_break_seconds` apart are one incident with a break in it: the alert did
     not really end, its evaluation was interrupted. Any longer apart, the alert came back, and the
-    incidents before are counted.
+    incidents before are counted. Of a superseded episode nobody told the end: it ended at most
+    `max_silent_intervals` after the newest message about it.
     """
     groups: list[list[Episode]] = []
     for episode in history:
@@ -198,7 +203,10 @@ def _is_break(before: Episode, after: Episode, params: EpisodeParams) -> bool:
     """Return whether an episode only goes on with the one before it."""
     if before.ends_at is None:
         return False
-    return after.starts_at - before.ends_at <= timedelta(seconds=params.max_break_seconds)
+    ends_at = before.ends_at
+    if before.end_kind is EndKind.SUPERSEDED:
+        ends_at = min(ends_at, before.seen_at + params.silence)
+    return after.starts_at - ends_at <= timedelta(seconds=params.max_break_seconds)
 
 
 def _breaks(group: Sequence[Episode]) -> Iterable[tuple[datetime, datetime]]:

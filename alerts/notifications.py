@@ -9,15 +9,23 @@ its own status says only that something fires. Delivery is at least once and in 
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from alerts.zoned_times import parse_zoned_time
 
-_NEVER: Final = "0001-01-01T00:00:00Z"
-"""What a firing alert has as its end: Go's zero time."""
+_NEVER: Final = "0001-01-01T"
+"""How the end of a firing alert begins: Go's zero time, in whichever zone and with any fraction."""
 
 
 class NotificationError(ValueError):
@@ -38,13 +46,23 @@ def _time(value: object) -> object:
 
 def _end(value: object) -> object:
     """Return an end, or null for the zero time that stands for none."""
-    return None if value in (None, "", _NEVER) else _time(value)
+    is_never = isinstance(value, str) and (not value or value.startswith(_NEVER))
+    return None if is_never else _time(value)
 
 
 class _Part(BaseModel):
     """A part of a notification; keys of later versions are left alone."""
 
     model_config = ConfigDict(extra="ignore", alias_generator=to_camel, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _told(cls, fields: object) -> object:
+        """Return what is told: a null, as Go writes an empty map, says nothing."""
+        if not isinstance(fields, dict):
+            return fields
+        told = cast("dict[str, object]", fields)
+        return {name: value for name, value in told.items() if value is not None}
 
 
 class NotifiedAlert(_Part):
@@ -172,7 +190,9 @@ def page_key(objective: str, group: Mapping[str, str], severity: str) -> str:
     It rests on what is hurt and never on the text, so that a changed number is no new page. 64 hex
     characters fit every receiver (PagerDuty takes 255, Opsgenie 512).
     """
-    parts = [objective, severity, *(text for pair in sorted(group.items()) for text in pair)]
+    # An empty label is as good as none, to Prometheus and so to a page.
+    pairs = sorted((name, text) for name, text in group.items() if text)
+    parts = [objective, severity, *(text for pair in pairs for text in pair)]
     # Lengths stand before the parts, so that no two lists of parts spell the same text.
     spelled = "".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(spelled.encode()).hexdigest()

@@ -20,12 +20,13 @@ def parse_zoned_time(text: str) -> datetime:
     """
     wanted = "wanted a time with its zone, as in 2026-01-01T10:00:00Z or 2026-01-01T11:00:00+01:00"
     try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
+        # RFC 3339 allows a small t and z, which Python does not.
+        found = datetime.fromisoformat(text.upper())
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise ZonelessTimeError(f"{wanted}, found {text!r}") from error
-    if found.tzinfo is None:
-        raise ZonelessTimeError(f"{wanted}, found {text!r} without one; add Z if it is UTC")
-    return found.astimezone(UTC)
+    raise ZonelessTimeError(f"{wanted}, found {text!r} without one; add Z if it is UTC")
 
 
 def zoned(time: datetime) -> datetime:

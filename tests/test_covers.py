@@ -70,3 +70,30 @@ def test_first_page() -> None:
 
     assert decide_covers([later, TICKET, PAGE], CoverParams()) == [(TICKET, PAGE)]
     assert decide_covers([PAGE, TICKET, later], CoverParams()) == [(TICKET, PAGE)]
+
+
+ROUTED_PAGE = sent(PAGE_LABELS | {"routing_key": "team"}, 20)
+ROUTED_TICKET = sent(TICKET_LABELS | {"slack_channel": "#alerts"}, 5)
+
+
+@pytest.mark.parametrize(
+    ("ticket", "params", "covered"),
+    [
+        pytest.param(ROUTED_TICKET, CoverParams(), False, id="any label may say what is hurt"),
+        pytest.param(
+            ROUTED_TICKET,
+            CoverParams(group_labels=("run", "cluster")),
+            True,
+            id="routing labels do not, where the group's are known, and both lack one of them",
+        ),
+        pytest.param(
+            sent(TICKET_LABELS | {"run": "b"}, 5),
+            CoverParams(group_labels=("run",)),
+            False,
+            id="another group is not covered",
+        ),
+    ],
+)
+def test_routing_labels(ticket: SentAlert, params: CoverParams, *, covered: bool) -> None:
+    """Labels that route a page and not its ticket do not keep them apart for those who say so."""
+    assert bool(decide_covers([ticket, ROUTED_PAGE], params)) is covered

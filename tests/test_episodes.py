@@ -173,9 +173,18 @@ def test_break_and_return() -> None:
     ]
 
 
+def test_lost_end_and_return() -> None:
+    """Monday's alert whose end was lost is not Friday's: nobody told of it in between."""
+    history = folded(
+        (message("firing", "10:00"), "10:00"), (message("firing", "4 09:00"), "4 09:00")
+    )
+
+    assert [each.seen_before for each in recurrences(history, PARAMS)] == [0, 1]
+
+
 def test_superseded_has_no_break() -> None:
     """An episode that the next one ended leaves no pause to note; an open one joins nothing."""
-    history = folded((message("firing", "12:00"), "12:00"), (message("firing", "12:36"), "12:36"))
+    history = folded((message("firing", "12:00"), "12:20"), (message("firing", "12:36"), "12:36"))
     open_twice = (history[1], history[1])
 
     assert [each.breaks for each in recurrences(history, PARAMS)] == [()]

@@ -79,12 +79,37 @@ def test_notification() -> None:
             id="a time without a zone",
         ),
         pytest.param(body(truncated=-1), "truncatedAlerts", id="fewer than none left out"),
+        pytest.param(
+            body({"status": "firing", "labels": {}, "startsAt": "9999-12-31T23:59:59-01:00"}),
+            "alerts.0.startsAt: Value error, wanted a time",
+            id="a time that no calendar has",
+        ),
     ],
 )
 def test_refused(text: bytes, reason: str) -> None:
     """A body that is no notification is refused with the place that is wrong."""
     with pytest.raises(NotificationError, match=reason):
         parse_notification(text)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("0001-01-01T00:00:00Z", id="zero"),
+        pytest.param("0001-01-01T00:00:00.000Z", id="zero to the millisecond"),
+        pytest.param("0001-01-01T00:00:00+00:00", id="zero by its offset"),
+        pytest.param("0001-01-01T00:00:00+08:00", id="zero in another zone"),
+        pytest.param("", id="nothing"),
+        pytest.param(None, id="null"),
+    ],
+)
+def test_no_end(end: str | None) -> None:
+    """An alert fires without an end, however none is written, and a null says nothing."""
+    alert: dict[str, object] = {"labels": {}, "annotations": None, "generatorURL": None}
+    alert |= {"status": "firing", "startsAt": START, "endsAt": end, "fingerprint": "f"}
+    (found,) = parse_notification(body(alert)).alerts
+
+    assert (found.ends_at, found.annotations, found.generator_url) == (None, {}, "")
 
 
 @given(text=st.binary(max_size=200))
@@ -181,3 +206,4 @@ def test_page_key() -> None:
     assert key == page_key("steps", {"cluster": "o", "run": "a"}, "page")
     assert key != page_key("steps", {"cluster": "o", "run": "a"}, "ticket")
     assert page_key("s", {"a": "bc"}, "page") != page_key("s", {"ab": "c"}, "page")
+    assert page_key("s", {"a": "b", "c": ""}, "page") == page_key("s", {"a": "b"}, "page")

@@ -15,6 +15,9 @@ TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
         pytest.param("2026-01-01T10:00:00Z", id="UTC by its letter"),
         pytest.param("2026-01-01T11:00:00+01:00", id="an hour east"),
         pytest.param("2026-01-01T10:00:00.000000000Z", id="nanoseconds, as Go writes them"),
+        pytest.param("2026-01-01t10:00:00z", id="small letters are the same"),
+        pytest.param("2026-01-01 10:00:00Z", id="a space before the time"),
+        pytest.param("2026-01-01T10:00:00-00:00", id="no offset from UTC"),
     ],
 )
 def test_zoned_text(text: str) -> None:
@@ -28,6 +31,10 @@ def test_zoned_text(text: str) -> None:
         pytest.param("2026-01-01T10:00:00", "without one", id="no zone"),
         pytest.param("2026-01-01", "without one", id="a day"),
         pytest.param("soon", "wanted a time with its zone", id="no time"),
+        pytest.param("2026-02-30T10:00:00Z", "wanted a time with its zone", id="no such day"),
+        pytest.param("1767261600", "wanted a time with its zone", id="seconds since the epoch"),
+        pytest.param("0001-01-01T00:00:00+08:00", "wanted a time", id="before the first year"),
+        pytest.param("9999-12-31T23:59:59-01:00", "wanted a time", id="after the last year"),
         pytest.param("", "wanted a time with its zone", id="nothing"),
     ],
 )
