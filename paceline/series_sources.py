@@ -148,15 +148,15 @@ class FileSource:
             NoSeriesError: The file has no such metric.
             SeriesColumnsError: It is no file of series.
         """
-        whole = frame_history(self.frame).frame
+        whole = frame_history(self.frame)
         wanted = _metrics(objective)
-        known = whole.select(pl.col("metric").unique().sort()).collect()["metric"].to_list()
+        known = whole.metrics()
         if objective.total.metric not in known:
             raise NoSeriesError(
                 f"{self.name}: objective {objective.name!r} counts {objective.total.metric}, "
-                f"found {', '.join(map(str, known[:9])) or 'no series'}; give the file that has it"
+                f"found {', '.join(known[:9]) or 'no series'}; give the file that has it"
             )
-        return FrameHistory(whole.filter(pl.col("metric").is_in(wanted)))
+        return FrameHistory(whole.frame.filter(pl.col("metric").is_in(wanted)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

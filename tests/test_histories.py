@@ -21,6 +21,9 @@ SAMPLE = {"metric": ["up_total"], "c": ["a"], "value": [1]}
         pytest.param(pl.Series([START]).dt.cast_time_unit("ms"), id="milliseconds"),
         pytest.param(pl.Series([1767585600]), id="whole seconds since the epoch"),
         pytest.param(pl.Series([1767585600.0]), id="seconds with a fraction"),
+        pytest.param(pl.Series([1767585600000]), id="milliseconds since the epoch"),
+        pytest.param(pl.Series([1767585600000000]), id="microseconds since the epoch"),
+        pytest.param(pl.Series([1767585600000000000]), id="nanoseconds since the epoch"),
         pytest.param(pl.Series(["2026-01-05T04:00:00Z"]), id="RFC 3339 text"),
         pytest.param(pl.Series(["2026-01-05T05:00:00+01:00"]), id="text with another zone"),
     ],
@@ -62,3 +65,33 @@ def test_refusals(columns: dict[str, list[object]], words: str) -> None:
     """What is no frame of series is refused, and it is said what was found."""
     with pytest.raises(SeriesColumnsError, match=words):
         frame_history(pl.LazyFrame(columns))
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        pytest.param({"time": ["yesterday"]}, "could not find an appropriate format", id="a word"),
+        pytest.param({"time": ["2026-01-05T04:00:00Z", "soon"]}, "soon", id="a word among times"),
+        pytest.param({"value": ["fast"]}, "fast", id="a value that is no number"),
+    ],
+)
+def test_rows_refused(columns: dict[str, list[str]], words: str) -> None:
+    """A row that holds no time or no value is refused and never taken for a gap."""
+    row = {"metric": "m", "time": "2026-01-05T04:00:00Z", "value": "1"}
+    frame = (
+        pl.DataFrame(columns)
+        .lazy()
+        .with_columns(**{name: pl.lit(text) for name, text in row.items() if name not in columns})
+    )
+
+    with pytest.raises(SeriesColumnsError, match=words):
+        frame_history(frame).read(START, START + timedelta(seconds=1))
+
+
+def test_empty_label_is_none() -> None:
+    """An empty label is as good as none, so that both are one series."""
+    labels = {"metric": ["m", "m"], "c": ["", None], "time": [1767585600] * 2, "value": [1, 1]}
+    history = frame_history(pl.LazyFrame(labels))
+
+    assert history.read(START, START + timedelta(seconds=1))["c"].to_list() == [None, None]
+    assert history.metrics() == ["m"]
