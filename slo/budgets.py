@@ -164,9 +164,13 @@ def _excluded(measured: Measurement, counts: Counts, cells: Cells) -> list[pl.Se
 
 
 def _net_ratio() -> pl.Expr:
-    """Return the error ratio without maintenance; that of all where there was none."""
+    """Return the error ratio without maintenance: that of all where there was none.
+
+    Where the ratio of all is not known, that of a part is not, either.
+    """
     bad, total = pl.col("net_bad"), pl.col("net_total")
-    ratio = pl.when(total > 0).then((bad / total).clip(0.0, 1.0))
+    is_known = (total > 0) & pl.col("error_ratio").is_not_null()
+    ratio = pl.when(is_known).then((bad / total).clip(0.0, 1.0))
     return pl.when(pl.col("excluded_seconds") > 0).then(ratio).otherwise("error_ratio")
 
 

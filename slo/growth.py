@@ -32,7 +32,8 @@ GROWTHS: Final = schema_of(
 is null when there is nothing to divide by. `coverage_ratio` is the share (0-1) of the samples due
 in the window that were there; null when the scrape interval is not known. `fault`:
 bad_exceeds_total, good_exceeds_total, replica_overlap, no_such_bucket (the histogram has other
-bounds only); null is none. With a method of slices, `bad` and `total` are slices."""
+bounds only), not_a_number (a count is NaN or infinite); null is none. With a method of slices,
+`bad` and `total` are slices."""
 
 # A bad series that is born inside the window is extrapolated more than a total that is older: up to
 # about a tenth and one event more is no fault. Good events are only shown, so little is enough.
@@ -40,6 +41,7 @@ MAX_BAD_EXCESS_RATIO: Final = 0.1
 MAX_BAD_EXCESS_COUNT: Final = 1.0
 MAX_GOOD_EXCESS_RATIO: Final = 0.001
 NO_SUCH_BUCKET: Final = "no_such_bucket"
+NOT_A_NUMBER: Final = "not_a_number"
 
 
 class Mode(StrEnum):
@@ -227,7 +229,8 @@ def _error_ratio(mode: Mode) -> pl.Expr:
     ratio = pl.col("bad") / pl.col("total")
     if mode is Mode.PARITY:
         return pl.when(ratio < 0).then(0.0).otherwise(ratio)
-    is_known = (pl.col("total") > 0) & pl.col("fault").ne_missing(NO_SUCH_BUCKET)
+    is_unknown = pl.col("fault").is_in([NO_SUCH_BUCKET, NOT_A_NUMBER])
+    is_known = (pl.col("total") > 0) & ~is_unknown.fill_null(value=False)
     return pl.when(is_known).then(ratio.clip(0.0, 1.0))
 
 
@@ -242,11 +245,16 @@ def _fault(measured: Measurement, mode: Mode) -> pl.Expr:
         exceeds = total.is_null() | (total == 0) & (bad > 0) | (bad > most)
         name = "bad_exceeds_total"
     lacks = measured.indicator.lacks_bucket and mode is Mode.PRODUCT
+    # Slices judge for themselves which of them hold no number.
+    is_counted = measured.objective.method is Method.OCCURRENCES
+    is_number = (bad.is_finite() & total.is_finite()).fill_null(value=True)
     return (
         pl.when(pl.col("overlap_count") > 0)
         .then(pl.lit("replica_overlap"))
         .when(pl.lit(lacks))
         .then(pl.lit(NO_SUCH_BUCKET))
+        .when(pl.lit(is_counted) & ~is_number)
+        .then(pl.lit(NOT_A_NUMBER))
         .when(exceeds)
         .then(pl.lit(name))
     )

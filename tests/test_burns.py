@@ -174,6 +174,18 @@ def test_fault(params: BurnParams, state: str) -> None:
     assert found.select("state", "fault").rows() == [(state, "bad_exceeds_total")]
 
 
+def test_no_number_is_not_quiet() -> None:
+    """A counter whose newest sample is NaN is a fault: neither a page nor quiet."""
+    counters = steady(1, 100).with_columns(
+        value=pl.when(pl.col("time") < seconds(3600)).then("value").otherwise(float("nan"))
+    )
+    burns = burn_rates(counters, PAGE, seconds(3600), PRODUCT)
+
+    assert burns.select("state", "long_burn_rate", "budget_left_ratio").rows() == [
+        ("fault", None, None)
+    ]
+
+
 def test_replica_overlap_never_pages() -> None:
     """Case 41: what looks like two replicas in one series is a fault, not a page."""
     scraped = series(*((60 * n, 500 + n - (6 if n % 7 == 3 else 0), 2 * n) for n in range(61)))

@@ -196,6 +196,24 @@ def test_not_a_number() -> None:
     assert (group, str(ratio)) == ("a", "nan")
 
 
+@pytest.mark.parametrize(
+    ("metric", "last"),
+    [
+        pytest.param("all_total", float("nan"), id="a total of NaN"),
+        pytest.param("all_total", float("inf"), id="an infinite total"),
+        pytest.param("bad_total", float("nan"), id="bad events of NaN"),
+        pytest.param("bad_total", float("inf"), id="infinitely many bad events"),
+    ],
+)
+def test_no_number_is_a_fault(metric: str, last: float) -> None:
+    """The product knows no share of what is no number, and says that it does not."""
+    values = {"all_total": climb(100), "bad_total": climb(1)}
+    values[metric][-1] = last
+    series = [counter(name, points) for name, points in values.items()]
+
+    assert ratios(series) == [("a", None, "not_a_number")]
+
+
 def test_replica_overlap() -> None:
     """Case 41: two replicas in one series are named, for no rate can be trusted."""
     values = climb(6, 60, 1000)

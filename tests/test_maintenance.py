@@ -78,6 +78,17 @@ def test_both_numbers() -> None:
     assert row["excluded_seconds"] == 3600.0
 
 
+def test_no_number_without_it() -> None:
+    """Where the ratio of all is not known, that of a part is not, either."""
+    broken = day().with_columns(
+        value=pl.when(pl.col("time") < NOW.item()).then("value").otherwise(float("nan"))
+    )
+    (row,) = budget_left(broken, OBJECTIVE, NOW, PRODUCT).rows(named=True)
+
+    assert [row[f"{net}error_ratio"] for net in ("", "net_")] == [None, None]
+    assert (row["net_budget_left_ratio"], row["fault"]) == (None, "not_a_number")
+
+
 def test_listed_with_author() -> None:
     """Case 63: each exclusion is listed with its author and what it leaves out."""
     objective = replace(OBJECTIVE, exclusions=(excluded(120, 180), excluded(170, 200, "bob")))
