@@ -1,7 +1,7 @@
 """Burn rates of the shipped objectives over a reading, as the live service would have seen them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import ceil
 from typing import Final
@@ -66,7 +66,9 @@ def replay_burns(
     burns: dict[str, pl.DataFrame] = {}
     firings: list[Firing] = []
     for objective in objectives if series.height else ():
-        rates = burn_rates(series, objective, times, params)
+        # Logs are judged whole, however many runs they tell of: no bound is asked of them.
+        unbounded = replace(objective, max_group_count=series.height)
+        rates = burn_rates(series, unbounded, times, params)
         burns[objective.name] = rates
         firings += firings_of(burn_alerts(rates, objective, times), rates, objective)
     return BurnReplay(events=events, series=series, burns=burns, firings=firings)

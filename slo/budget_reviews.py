@@ -98,6 +98,7 @@ def review_objective(
         NoHistoryError: There is no sample in the period before the moment.
         MissingColumnError: The series lack a label that the objective groups by.
         DuplicateSampleError: A series has two different values at one time.
+        TooManyGroupsError: There are more groups than the objective allows.
     """
     span = history.span()
     now = as_of or (span and span[1])
@@ -209,7 +210,7 @@ def _contributors(
     parts = [
         event_growth(
             series,
-            replace(objective, group_labels=(label,)),
+            replace(objective, group_labels=(label,), max_group_count=series.height),
             at,
             range_seconds=objective.period_seconds,
             params=params,

@@ -101,12 +101,16 @@ def group_batches(
             partitioned or sorted by group, only the files and row groups of a batch are read.
         objective: Whose groups; without group labels there is one batch.
         groups_at_once: Groups of a batch; memory grows with them.
+
+    Raises:
+        TooManyGroupsError: There are more groups than the objective allows.
     """
     labels = list(objective.group_labels)
     if not labels:
         yield series.collect()
         return
     groups = series.select(labels).unique().collect(engine="streaming").sort(labels)
+    objective.refuse_many(groups.height)
     for batch in groups.iter_slices(groups_at_once):
         first = labels[0]
         told = pl.col(first).is_in(batch[first].unique().implode(), nulls_equal=True)

@@ -86,6 +86,7 @@ class Indicator:
         Raises:
             MissingColumnError: `series` has no column for `metric`, time, value or a group label.
             DuplicateSampleError: A series has two different values at one time.
+            TooManyGroupsError: There are more groups than the objective allows.
         """
         _require_columns(series, objective)
         names = list(objective.group_labels)
@@ -96,6 +97,7 @@ class Indicator:
         total, part = (tracks_of(each) for each in _counted(picked, objective, view))
         self.view = view
         self.groups = _groups(total, part, names)
+        objective.refuse_many(self.groups.height)
         self._total, self._part = (
             _Side(
                 _SOURCES[objective.counting](each), group_numbers(each.labels, self.groups, names)

@@ -90,6 +90,10 @@ class TargetError(ValueError):
     """A target leaves no budget, or is no share at all."""
 
 
+class TooManyGroupsError(ValueError):
+    """The group labels split the events into more groups than the objective allows."""
+
+
 class GroupLabelError(ValueError):
     """A group label, or a label of alerts, cannot be used as one."""
 
@@ -185,6 +189,19 @@ class Objective:
                     f"objective {self.name!r}: alerts cannot carry the label {one.name!r}; "
                     f"wanted a label name that is none of {sorted(taken)}"
                 )
+
+    def refuse_many(self, group_count: int) -> None:
+        """Refuse more groups than there may be, as the generated rules do by their `limit`.
+
+        Raises:
+            TooManyGroupsError: There are more.
+        """
+        if group_count > self.max_group_count:
+            raise TooManyGroupsError(
+                f"objective {self.name!r}: wanted at most {self.max_group_count} groups by "
+                f"{', '.join(self.group_labels)}, found {group_count}; group by fewer labels, or "
+                "raise paceline/max-groups"
+            )
 
     @property
     def budget(self) -> Decimal:

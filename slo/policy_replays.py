@@ -110,6 +110,7 @@ def replay_policy(
         NoHistoryError: The history has no sample of the objective in the span.
         MissingColumnError: The series lack a label that the objective groups by.
         DuplicateSampleError: A series has two different values at one time.
+        TooManyGroupsError: There are more groups than the objective allows.
     """
     start, end = _ends(history, objective, params.step_seconds, span)
     held: list[pl.DataFrame] = []
@@ -211,6 +212,7 @@ def _batches(series: pl.DataFrame, objective: Objective, max_cells: int) -> Iter
         yield series
         return
     groups = series.select(labels).unique().sort(labels)
+    objective.refuse_many(groups.height)
     if groups.height <= size:
         yield series
         return

@@ -17,7 +17,7 @@ from slo.budgets import BUDGETS, budget_left
 from slo.burn_histories import PEAKS, burn_history, group_batches
 from slo.burns import BURNS, burn_rates
 from slo.growth import BurnParams, Mode
-from slo.objectives import Method, Objective
+from slo.objectives import Method, Objective, TooManyGroupsError
 from slo.promql import Semantics
 from slo.selectors import Selector
 from slo.slices import Slices
@@ -154,3 +154,5 @@ def test_batches_of_files(tmp_path: Path) -> None:
         [1, 1, 1],
     ]
     assert [pl.concat(each).height for each in found] == [series.height] * 2
+    with pytest.raises(TooManyGroupsError, match="found 3"):
+        next(group_batches(scan, replace(OBJECTIVE, max_group_count=2), groups_at_once=1))

@@ -10,7 +10,7 @@ import pytest
 from collectors.frames import TIME
 from slo.growth import BurnParams, Mode, event_growth
 from slo.indicators import MissingColumnError
-from slo.objectives import Objective
+from slo.objectives import Objective, TooManyGroupsError
 from slo.promql import Semantics
 from slo.selectors import Selector
 from slo.windows import RECOMMENDED_WINDOWS
@@ -324,3 +324,13 @@ def test_total_is_no_number() -> None:
     series = [counter("all_total", [*climb(1, 59), float("inf")])]
 
     assert str(ratios(series, params=PARITY)[0][1]) == "nan"
+
+
+def test_too_many_groups() -> None:
+    """More groups than the objective allows are refused, and not silently many."""
+    series = [counter("all_total", climb(100), c=name) for name in "abc"]
+    bounded = replace(BAD, max_group_count=2)
+
+    assert len(ratios(series[:2], objective=bounded)) == 2
+    with pytest.raises(TooManyGroupsError, match="at most 2 groups by c, found 3; group by fewer"):
+        ratios(series, objective=bounded)

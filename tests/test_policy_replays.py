@@ -15,7 +15,7 @@ from slo.burns import burn_rates
 from slo.growth import BurnParams
 from slo.guards import Guard
 from slo.histories import frame_history
-from slo.objectives import Method, Objective
+from slo.objectives import Method, Objective, TooManyGroupsError
 from slo.policy_replays import NoHistoryError, PolicyReplay, ReplayParams, replay_policy
 from slo.selectors import Selector
 from slo.slices import Slices
@@ -230,6 +230,14 @@ def test_no_history(
     """Nothing to replay is an error that says what there is, and never a quiet history."""
     with pytest.raises(NoHistoryError, match=words):
         replay_policy(frame_history(frame.lazy()), OBJECTIVE, ReplayParams(), span=span)
+
+
+def test_too_many_groups() -> None:
+    """Groups count over all batches of a stretch, however few fit in one."""
+    frame = pl.concat([series([0] * 9, c=name) for name in "abc"])
+
+    with pytest.raises(TooManyGroupsError, match="found 3"):
+        replay(frame, replace(OBJECTIVE, max_group_count=2), max_cells=1)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from slo.growth import BurnParams, Mode
 from slo.histories import SeriesColumnsError
 from slo.indicators import MissingColumnError
 from slo.known_incidents import IncidentsError
-from slo.objectives import Objective
+from slo.objectives import Objective, TooManyGroupsError
 from slo.policy_replays import NoHistoryError, ReplayParams
 from slo.schemes import windows_of
 from slo.specs import load_objectives, load_ready
@@ -50,6 +50,7 @@ UNREADABLE: Final = (
     RefusedQueryError,
     MissingColumnError,
     DuplicateSampleError,
+    TooManyGroupsError,
 )
 """Why there is nothing to evaluate; each message says the way out."""
 
