@@ -1,6 +1,7 @@
 """Numbers and times for people: the only place where anything is rounded."""
 
 from datetime import datetime
+from math import isfinite
 from typing import Final
 
 from slo.windows import DAY_SECONDS, HOUR_SECONDS, MINUTE_SECONDS
@@ -45,8 +46,11 @@ def rate_text(rate: float | None) -> str:
 
 
 def count_text(count: float | None) -> str:
-    """Return a count; growth between scrapes is extrapolated, so a part of an event is rounded."""
-    return "?" if count is None else f"{count:.0f}"
+    """Return a count; growth between scrapes is extrapolated, so a part of an event is rounded.
+
+    A count that is no number is as little known as one that is missing.
+    """
+    return f"{count:.0f}" if count is not None and isfinite(count) else "?"
 
 
 def amount_text(amount: float | None) -> str:

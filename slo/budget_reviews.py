@@ -228,13 +228,14 @@ def shares_of(parts: list[pl.DataFrame]) -> pl.DataFrame:
         parts: `label`, `name` and `bad`, each about one label.
 
     Returns:
-        `CONTRIBUTORS`, by label, the most bad events first; what had none is left out.
+        `CONTRIBUTORS`, by label, the most bad events first; what had none, or no number of them,
+        is left out.
     """
     schema = schema_of({name: CONTRIBUTORS[name] for name in ("label", "name", "bad")})
     share = pl.col("bad") / pl.col("bad").sum().over("label")
     return (
         pl.concat([schema.to_frame(), *parts])
-        .filter(pl.col("bad") > 0)
+        .filter((pl.col("bad") > 0) & pl.col("bad").is_finite())
         .with_columns(share_ratio=share)
         .sort("label", "bad", "name", descending=[False, True, False])
     )

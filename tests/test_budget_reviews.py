@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from collectors.frames import TIME
-from slo.budget_reviews import ObjectiveReview, ReviewParams, review_objective
+from slo.budget_reviews import ObjectiveReview, ReviewParams, review_objective, shares_of
 from slo.calendars import Calendar
 from slo.exclusions import Exclusion
 from slo.histories import frame_history
@@ -167,6 +167,14 @@ def test_days_and_contributors() -> None:
         ("host", "n2", 0.25),
         ("run", "a", 1.0),
     ]
+
+
+def test_no_number_contributes_nothing() -> None:
+    """A label whose bad events are no number has no share, and takes none from the others."""
+    counts = [2.0, float("nan"), float("inf"), 0.0]
+    part = pl.DataFrame({"label": "host", "name": list("abcd"), "bad": counts})
+
+    assert shares_of([part]).rows() == [("host", "a", 2.0, 1.0)]
 
 
 def test_one_sample_has_no_event() -> None:
