@@ -15,7 +15,7 @@ from slo.growth import BurnParams, Mode
 from slo.guards import Guard
 from slo.objectives import Objective
 from slo.promql import Semantics
-from slo.selectors import Selector
+from slo.selectors import Selector, parse_selector
 from slo.windows import RECOMMENDED_WINDOWS, BurnWindow, windows_by_share
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -172,6 +172,21 @@ def test_fault(params: BurnParams, state: str) -> None:
     found = burn_rates(scraped, PAGE, seconds(5400), params)
 
     assert found.select("state", "fault").rows() == [(state, "bad_exceeds_total")]
+
+
+def test_codes_add_up() -> None:
+    """Case 31: codes that a regular expression picks burn one budget, where each alone would not."""
+    requests = pl.concat(
+        pl.DataFrame(
+            {"metric": "req", "code": code, "value": [float(each * n) for n in range(61)]}
+        ).with_columns(time=seconds(*range(0, 3601, 60)))
+        for code, each in {"200": 9984, "500": 8, "503": 8}.items()
+    )
+    total, bad = (parse_selector(query) for query in ("req", 'req{code=~"5.."}'))
+    objective = replace(PAGE, total=total, bad=bad, group_labels=())
+    found = burn_rates(requests, objective, seconds(3600), PARITY)
+
+    assert found.select("long_error_ratio", "long_burn_rate").rows() == [(0.0016, 1.6)]
 
 
 def test_no_number_is_not_quiet() -> None:
