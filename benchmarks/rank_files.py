@@ -1,10 +1,15 @@
 """Analyse a folder with one log of about 1 MB a rank, and print what that takes.
 
-The logs are made up (SIMULATED): the life of one communicator, its channels, and 200 steps, each a
-line of torchtitan behind the runtime's stamp and thirty operations that NCCL logs. One rank stops
-three steps before the others, whose watchdogs then time out: it must be named, however many there
-are. Run by hand: `python -m benchmarks.rank_files 4096` in a temporary folder, which is removed;
-the process may open 1,024 files.
+The logs are made up (SIMULATED): the lives of communicators, their channels, and steps, each a line
+of torchtitan behind the runtime's stamp and thirty operations that NCCL logs. Run by hand, in a
+temporary folder, which is removed; the process may open 1,024 files:
+
+- `python -m benchmarks.rank_files 4096`: 200 steps in one communicator, 1.1 MB a rank. One rank
+  stops three steps before the others, whose watchdogs then time out: it must be named, however many
+  there are.
+- `python -m benchmarks.rank_files 4096 nested`: 90 steps, 0.5 MB a rank, in three communicators of
+  each rank: tensor parallel in its host, data parallel across the hosts, and all. One rank does not
+  come to the operation of all, in which the others wait.
 """
 
 import json
@@ -14,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -24,9 +30,16 @@ STEPS: Final = 200
 OPERATIONS: Final = 30
 """A step; with `STEPS` they make a file about 1 MB long."""
 
+HOST_RANKS: Final = 8
+
+NESTED_STEPS: Final = 90
+
 LAG_STEPS: Final = 3
 MAX_OPEN_FILES: Final = 1024
 POLL_SECONDS: Final = 0.2
+
+Lines = Callable[[int, int], Iterator[str]]
+"""What yields the lines of a rank's log, by rank and number of ranks."""
 
 
 def rank_lines(rank: int, world: int) -> Iterator[str]:
@@ -82,16 +95,96 @@ def timeout_line(rank: int) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One communicator of a rank.
+
+    Attributes:
+        name: What PyTorch calls it.
+        guid: What its members call it.
+        rank: The printer's rank in it.
+        size: How many members it has.
+        calls: Operations of a step.
+    """
+
+    name: str
+    guid: int
+    rank: int
+    size: int
+    calls: int
+
+
+def groups_of(rank: int, world: int) -> tuple[Group, Group, Group]:
+    """Return the groups of a rank, from the innermost: of its host, of its place, of all."""
+    host, place = divmod(rank, HOST_RANKS)
+    hosts = world // HOST_RANKS
+    return (
+        Group(name="tensor", guid=10 + host, rank=place, size=HOST_RANKS, calls=24),
+        Group(name="data", guid=10 + hosts + place, rank=host, size=hosts, calls=5),
+        Group(name="default_pg", guid=0, rank=rank, size=world, calls=1),
+    )
+
+
+def nested_lines(rank: int, world: int) -> Iterator[str]:
+    """Yield what a rank prints that works in nested groups until one of them stands still."""
+    host, gpu = f"hx8-{rank // HOST_RANKS + 1:03}", rank % HOST_RANKS
+    head = f"{host}:{4400 + gpu}:{4680 + gpu} [{gpu}] NCCL INFO "
+    groups = groups_of(rank, world)
+    comms = [f"0x55cd{one.guid:04x}{rank:06x}" for one in groups]
+    for one, comm in zip(groups, comms, strict=True):
+        yield (
+            f"{head}ncclCommInitRank comm {comm} rank {one.rank} nranks {one.size} cudaDev {gpu} "
+            f"nvmlDev {gpu} busId {gpu + 1}b000 commId 0x9e7a479f95a6{one.guid:04x} - Init COMPLETE"
+        )
+    for step in range(1, NESTED_STEPS + 1):
+        for one, comm in zip(groups, comms, strict=True):
+            first = (step - 1) * one.calls
+            yield from (called(head, comm, one.size, first + at) for at in range(one.calls))
+        yield step_line(rank, step)
+    yield from waiting_lines(rank, world, head, comms)
+
+
+def waiting_lines(rank: int, world: int, head: str, comms: list[str]) -> Iterator[str]:
+    """Yield what a rank prints in the step that no rank ends: one does not come to what all do."""
+    *inner, whole = groups_of(rank, world)
+    for one, comm in zip(inner, comms, strict=False):
+        first = NESTED_STEPS * one.calls
+        yield from (called(head, comm, one.size, first + at) for at in range(one.calls))
+    if rank != culprit(world):
+        yield called(head, comms[-1], whole.size, NESTED_STEPS)
+        yield group_timeout_line(rank, whole, NESTED_STEPS + 1)
+
+
+def called(head: str, comm: str, size: int, number: int) -> str:
+    """Return the line of one operation of a communicator, by its number there."""
+    return (
+        f"{head}AllReduce: opCount {number:x} sendbuff 0x7f01{number:08x} recvbuff "
+        f"0x7f02{number:08x} count 1048576 datatype 9 op 0 root 0 comm {comm} [nranks={size}] "
+        "stream 0x5581aa"
+    )
+
+
+def group_timeout_line(rank: int, group: Group, number: int) -> str:
+    """Return what a rank's watchdog says of an operation of a group that hangs."""
+    stamp = START + timedelta(seconds=2 * NESTED_STEPS + 600, microseconds=rank)
+    return (
+        f"[rank{rank}]:[E{stamp:%m%d %H:%M:%S.%f}000 ProcessGroupNCCL.cpp:632] [PG ID 0 PG GUID "
+        f"{group.guid}({group.name}) Rank {group.rank}] Watchdog caught collective operation "
+        f"timeout: WorkNCCL(SeqNum={number}, OpType=ALLREDUCE, NumelIn=1048576, NumelOut=1048576, "
+        "Timeout(ms)=600000) ran for 600026 milliseconds before timing out."
+    )
+
+
 def culprit(world: int) -> int:
     """Return the rank that stops before the others."""
     return world * 5 // 8
 
 
-def write_ranks(folder: Path, world: int) -> int:
+def write_ranks(folder: Path, world: int, lines: Lines = rank_lines) -> int:
     """Write one log a rank, and return how many bytes that are."""
     size = 0
     for rank in range(world):
-        text = "\n".join(rank_lines(rank, world)) + "\n"
+        text = "\n".join(lines(rank, world)) + "\n"
         size += (folder / f"rank_{rank:05}.log").write_text(text)
     return size
 
@@ -131,12 +224,12 @@ def named(answer: Path) -> list[str]:
     return [f"{one['kind']} of {one['level']} {one['subject'].get('rank')}" for one in found]
 
 
-def main(world: int) -> None:
+def main(world: int, *, is_nested: bool) -> None:
     """Write the logs, analyse them, print the figures."""
     with tempfile.TemporaryDirectory() as place:
         folder, answer = Path(place) / "job", Path(place) / "answer.json"
         folder.mkdir()
-        size = write_ranks(folder, world)
+        size = write_ranks(folder, world, nested_lines if is_nested else rank_lines)
         seconds, peak, opened = analyze(folder, answer)
         findings = named(answer)
     print(
@@ -147,4 +240,4 @@ def main(world: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 64)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 64, is_nested="nested" in sys.argv)

@@ -9,6 +9,7 @@ import polars as pl
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 from collectors.texts.envelope import LINES
+from collectors.texts.file_places import file_number
 from collectors.texts.torn_records import RecordStart
 
 
@@ -73,6 +74,9 @@ class LineDialect:
             full: others do not look at them; null if it has none.
         alone: Whether each of its rows comes from lines next to each other: it is not shown the
             lines around those that are due, and may put together what repeats.
+        apart: Whether it keeps the lines of several files apart, which their positions tell (see
+            `collectors.texts.file_places`), and tells of each what it tells of it alone: its rows
+            have a position, or the number of their file as source.
         beside: Names of dialects whose sure lines it wants to see all the same.
         usual: Takes the lines apart that its log is full of, of plain lines of the file; null: it
             has no such lines. Each has to fit `sure`, and to hold none of the given signs of
@@ -86,6 +90,7 @@ class LineDialect:
     start: RecordStart | None = None
     sure: str | None = None
     alone: bool = False
+    apart: bool = False
     beside: tuple[str, ...] = ()
     usual: Callable[[pl.Series, str, ReadOptions], UsualLines] | None = None
 
@@ -94,7 +99,11 @@ _PRINTER: Final = ("host", "local_rank", "task")
 
 
 def printer() -> pl.Expr:
-    """Return a key of who printed a line: lines of one record share it, whatever its prefixes."""
+    """Return a key of who printed a line: lines of one record share it, whatever its prefixes.
+
+    Printers of two files are never the same.
+    """
     parts = [pl.col(name).cast(pl.String).fill_null("") for name in _PRINTER]
     named = pl.concat_str(pl.lit("rank "), pl.col("rank").cast(pl.String))
-    return named.fill_null(pl.concat_str(parts, separator="|"))
+    one = named.fill_null(pl.concat_str(parts, separator="|"))
+    return pl.concat_str(file_number().cast(pl.String), one, separator="/")

@@ -66,6 +66,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         read=read_nccl,
         sure=NCCL_RECORD,
         alone=True,
+        apart=True,
         usual=usual_records,
     ),
     LineDialect(name="ras", hint=RAS_HINT, read=read_ras),
@@ -77,6 +78,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         hint=C10_START,
         read=read_watchdog,
         start=RecordStart(pattern=C10_START, mark=C10_MARK),
+        apart=True,
     ),
     LineDialect(name="straggler report", hint=STRAGGLER_HINT, read=read_straggler_reports),
     LineDialect(name="score report", hint=SCORE_HINT, read=read_score_reports),
@@ -108,6 +110,7 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         read=read_step_lines,
         start=RecordStart(pattern=STEP_LINE_START, mark=STEP_LINE_MARK),
         sure=STEP_LINE_SURE,
+        apart=True,
     ),
     LineDialect(
         name="megatron",
@@ -118,7 +121,9 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         usual=usual_iterations,
     ),
     LineDialect(name="trainer event", hint=TRAINER_EVENT_HINT, read=read_trainer_events),
-    LineDialect(name="other step line", hint=OTHER_STEP_HINT, read=read_other_step_lines),
+    LineDialect(
+        name="other step line", hint=OTHER_STEP_HINT, read=read_other_step_lines, apart=True
+    ),
     LineDialect(name="nvidia-smi", hint=SENTENCE, read=read_smi_sentences),
     LineDialect(name="tool failure", hint=FAILURE_HINT, read=read_tool_failures),
     LineDialect(

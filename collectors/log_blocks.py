@@ -139,7 +139,7 @@ class LogReader:
 
     def _open(self, raw: pl.DataFrame, seen: int) -> OpenBlock:
         """Return the lines of a block, without those of dialects that need none around theirs."""
-        lines = self._lines(raw)
+        lines = self.opened_lines(raw)
         first = int((lines["position"] <= seen).sum())
         sure = lines[SURE]
         hinted = hinted_lines(lines["text"], sure, self.dialects)
@@ -163,7 +163,7 @@ class LogReader:
             year=year_of(lines, self.options),
         )
 
-    def _lines(self, raw: pl.DataFrame) -> pl.DataFrame:
+    def opened_lines(self, raw: pl.DataFrame) -> pl.DataFrame:
         """Return `OPEN_LINES` with what is usual in them; see `usual_lines`.
 
         The log's name tells rank and host of lines that say none.

@@ -15,8 +15,9 @@ from collectors.storage.file_turns import turn_for_files
 from collectors.storage.pull_windows import Puller
 from collectors.storage.store import Store
 from collectors.storage.store_commits import StoreBusyError, StoreWriteError
+from paceline.file_batches import SourceFile
 from paceline.progress import Say
-from paceline.sources import NoSuchPathError, SourceFile, find_files
+from paceline.sources import NoSuchPathError, find_files
 from paceline.stopping import Stop
 
 _LOG: Final = logging.getLogger("paceline")

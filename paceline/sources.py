@@ -2,24 +2,25 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import polars as pl
 
-from collectors.communication.call_folds import FoldedCalls, fold_calls, join_folded
+from collectors.communication.call_folds import join_folded
 from collectors.communication.communicators import name_communicators
 from collectors.communication.flight_copies import drop_stale_dumps
 from collectors.communication.flight_groups import name_groups
 from collectors.communication.nccl_places import read_places
-from collectors.dialects import read_file
+from collectors.dialects import DIALECTS
 from collectors.hosts.replayed_lines import drop_replays
 from collectors.hosts.xid_hints import drop_told_xids
+from collectors.log_shapes import KnownHeads
 from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
+from paceline.file_batches import BatchReader, ReadFiles, SourceFile, batches_of
 from paceline.metric_parts import join_metric_parts
 from paceline.naming import Origin, name_runs
 from paceline.run_attempts import (
@@ -29,7 +30,6 @@ from paceline.run_attempts import (
     number_rounds,
 )
 from paceline.successions import number_successions
-from paceline.undated import would_be_dated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,21 +42,6 @@ _DATED: Final = (("steps", "end_time"), ("samples", "time"), ("events", "time"))
 
 class NoSuchPathError(FileNotFoundError):
     """A path that was asked for is not there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFile:
-    """One file to read.
-
-    Attributes:
-        path: Where it is.
-        name: What evidence calls it.
-        origin: Where it lies, for naming its run.
-    """
-
-    path: Path
-    name: str
-    origin: Origin
 
 
 def find_files(paths: Sequence[Path]) -> list[SourceFile]:
@@ -111,21 +96,12 @@ def read_sources(
     Returns:
         One reading of all; rows keep the files' order.
     """
-    folds = _read(files, options, say)
+    parts = _read(files, options, say)
     if options.year is None:
-        year = _newest_year([one.reading for one in folds])
-        again = replace(options, year=year)
-        if year is not None:
-            undated = [
-                at
-                for at, (file, one) in enumerate(zip(files, folds, strict=True))
-                if would_be_dated(file.path, one.reading)
-            ]
-            fresh = _read([files[at] for at in undated], again, _say_nothing)
-            for at, fold in zip(undated, fresh, strict=True):
-                folds[at] = fold
+        year = _newest_year([one.fold.reading for one in parts])
+        parts = parts if year is None else _dated(parts, replace(options, year=year))
     origins = {one.name: one.origin for one in files}
-    return name_things(join_folded(folds), origins)
+    return name_things(join_folded([one.fold for one in parts]), origins)
 
 
 def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
@@ -161,23 +137,27 @@ def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
 
 def _read(
     files: Sequence[SourceFile], options: ReadOptions, say: Callable[[str, int, int], None]
-) -> list[FoldedCalls]:
-    folds: list[FoldedCalls] = []
+) -> list[ReadFiles]:
+    """Return what the files say, some of them together."""
+    parts, done = list[ReadFiles](), 0
     with ThreadPoolExecutor(WORKERS) as pool:
-        results = pool.map(partial(_read_one, options=options), files)
-        for one, fold in zip(files, results, strict=True):
-            folds.append(fold)
-            say(one.name, len(folds), len(files))
-    return folds
+        for some in pool.map(_reader(options).read, batches_of(files)):
+            parts += some
+            for file in (file for one in some for file in one.files):
+                done += 1
+                say(file.name, done, len(files))
+    return parts
 
 
-def _read_one(file: SourceFile, *, options: ReadOptions) -> FoldedCalls:
-    """Return what a file says, its calls folded at once: those of all files are too many."""
-    return fold_calls(read_file(file.path, file.name, options))
+def _dated(parts: Sequence[ReadFiles], options: ReadOptions) -> list[ReadFiles]:
+    """Return what was read, of files whose stamps want a year what is read anew with one."""
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return [one for some in pool.map(_reader(options).read_dated, parts) for one in some]
 
 
-def _say_nothing(_name: str, _done: int, _all: int) -> None:
-    """Tell nobody."""
+def _reader(options: ReadOptions) -> BatchReader:
+    log = next(one for one in DIALECTS if one.name == "log")
+    return BatchReader(options=options, heads=KnownHeads(dialects=DIALECTS, log=log))
 
 
 def _newest_year(readings: Sequence[Reading]) -> int | None:

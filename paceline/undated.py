@@ -4,6 +4,7 @@ A log of NCCL has thousands of rows without a time, and no year would give them 
 have no stamp. Only rows whose line shows a stamp without a year are dated by it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,22 +23,27 @@ _STAMP: Final = (
 _BLOCK_BYTES: Final = 16 * 1024 * 1024
 
 
-def would_be_dated(path: Path, reading: Reading) -> bool:
-    """Return whether a year would give a time to rows that have none.
+def undated_sources(paths: Mapping[str, Path], reading: Reading) -> frozenset[str]:
+    """Return the sources of which a year would give a time to rows that have none.
 
     Args:
-        path: The file, plain or packed.
-        reading: What it says, read without a year; of rows without a place in it any line may
-            hold the stamp.
+        paths: The file of each source, plain or packed.
+        reading: What they say, read without a year; of rows without a place in their file any
+            line may hold the stamp.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: A file cannot be read.
     """
-    lines = pl.concat(
-        reading.frame(name).filter(pl.col("time").is_null())["position"]
+    undated = pl.concat(
+        reading.frame(name).filter(pl.col("time").is_null()).select("source", "position")
         for name in ("collectives", "events")
     )
-    return lines.len() > 0 and _show_stamp(path, None if lines.null_count() else lines)
+    lines = undated.group_by("source").agg("position").drop_nulls("source")
+    return frozenset(
+        source
+        for source, positions in zip(lines["source"], lines["position"], strict=True)
+        if _show_stamp(paths[source], None if positions.null_count() else positions)
+    )
 
 
 def _show_stamp(path: Path, positions: pl.Series | None) -> bool:

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.communication.call_folds import FoldedCalls, fold_calls, join_folded
+from collectors.communication.call_folds import (
+    FoldedCalls,
+    fold_calls,
+    join_folded,
+    only_sources,
+)
 from collectors.communication.communicators import INIT, name_communicators
 from collectors.logs import read_log_lines
 from collectors.readings import Reading, join_readings
@@ -95,6 +100,19 @@ def test_detectors_see_no_difference(shown: str, logs: list[list[Call]], whole: 
     ]
     expected, found = answers(join_readings(readings)), answers(join_folded(folds))
     assert [one.rows() for one in found] == [one.rows() for one in expected]
+
+
+@settings(max_examples=12)
+@given(logs=st.lists(CALLS, min_size=1, max_size=4), min_calls=st.integers(1, 9))
+def test_sources_may_be_folded_at_once(logs: list[list[Call]], min_calls: int) -> None:
+    """Sources that are folded together say what each says that is folded alone."""
+    readings = [read(rank, calls) for rank, calls in enumerate(logs)]
+    alone = [fold_calls(one, min_calls) for one in readings]
+    both = fold_calls(join_readings(readings), min_calls)
+    assert both.reading.collectives.equals(join_readings(one.reading for one in alone).collectives)
+    assert join_folded([both]).collectives.equals(join_folded(alone).collectives)
+    parts = [only_sources(both, [one.reading.events["source"][0]], 1) for one in alone]
+    assert join_folded(parts).collectives.equals(join_folded(alone).collectives)
 
 
 @pytest.mark.parametrize(

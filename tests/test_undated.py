@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from collectors.readings import Reading, reading_of
-from paceline.undated import would_be_dated
+from paceline.undated import undated_sources
 
 STAMPED = "[rank0]:[E0203 04:21:46.000000000 ProcessGroupNCCL.cpp:632] caught\n"
 SYSLOG = "Feb  3 04:05:06 hx8-001 kernel: NVRM: Xid (PCI:0000:9b:00): 79\n"
@@ -21,11 +21,16 @@ def events(*rows: tuple[int | None, bool]) -> Reading:
     now = datetime(2031, 2, 3, tzinfo=UTC)
     return reading_of(
         events=pl.DataFrame(
-            [(line, now if has_time else None) for line, has_time in rows],
-            schema={"position": pl.Int64, "time": pl.Datetime("us", "UTC")},
+            [("one", line, now if has_time else None) for line, has_time in rows],
+            schema={"source": pl.String, "position": pl.Int64, "time": pl.Datetime("us", "UTC")},
             orient="row",
         )
     )
+
+
+def is_undated(path: Path, reading: Reading) -> bool:
+    """Return whether a year would date rows of the one file."""
+    return "one" in undated_sources({"one": path}, reading)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +52,11 @@ def test_rows_that_a_year_would_date(
     """A file is read again where a row without a time shows a stamp without a year."""
     path = tmp_path / "one.log"
     path.write_text(text, encoding="utf-8")
-    assert would_be_dated(path, reading) is expected
+    assert is_undated(path, reading) is expected
 
 
 def test_packed_files(tmp_path: Path) -> None:
     """A packed file is unpacked first."""
     path = tmp_path / "one.log.gz"
     path.write_bytes(gzip.compress((BARE + STAMPED).encode()))
-    assert [would_be_dated(path, events((line, False))) for line in (1, 2)] == [False, True]
+    assert [is_undated(path, events((line, False))) for line in (1, 2)] == [False, True]

@@ -11,6 +11,7 @@ import polars as pl
 
 from collectors.sniffing import ReadOptions
 from collectors.texts.ascii_patterns import ascii_pattern
+from collectors.texts.file_places import file_number
 
 C10_START: Final = (
     r"(?:\[rank\d+\]: ?)?\[[IWEFV](?:\d{3,4} \d\d:\d\d:\d\d\.\d{6,9})? ?"
@@ -73,10 +74,21 @@ def year_of(lines: pl.DataFrame, options: ReadOptions) -> int | None:
     shown = lines.head(_FIRST_LOOK_LINES).filter(_shows_year())
     if shown.height < MAX_YEAR_LINES:
         shown = pl.concat([shown, lines[_FIRST_LOOK_LINES:].filter(_shows_year())])
-    said = pl.col("text").str.extract(_YEAR).cast(pl.Int32, strict=False)
-    year = pl.col("time").dt.year().fill_null(said).drop_nulls().mode().min()
+    year = _shown_year().drop_nulls().mode().min()
     found: int | None = shown.head(MAX_YEAR_LINES).select(year).item()
     return found
+
+
+def years_of_files(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return `file` and `year` of short stamps, for each file of `LINES` that shows a year."""
+    shown = lines.filter(_shows_year()).select(file_number(), year=_shown_year())
+    first = pl.col("year").head(MAX_YEAR_LINES).drop_nulls()
+    return shown.group_by("file", maintain_order=True).agg(first.mode().min())
+
+
+def _shown_year() -> pl.Expr:
+    said = pl.col("text").str.extract(_YEAR).cast(pl.Int32, strict=False)
+    return pl.col("time").dt.year().fill_null(said)
 
 
 def _shows_year() -> pl.Expr:

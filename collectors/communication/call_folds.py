@@ -9,13 +9,15 @@ when all logs are read; until then the others are kept in a few bytes each.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from collectors.communication.communicators import CALLED, is_local_call, name_communicators
+from collectors.communication.source_rows import by_source, is_of, placed_by_source, with_many
 from collectors.frames import COLLECTIVES, EVENTS, TIME, conform, schema_of
-from collectors.readings import Reading, join_readings, own_rows, with_own_memory
+from collectors.readings import FRAMES, Reading, join_readings, own_rows, with_own_memory
+from collectors.texts.file_places import FILE_LINES
 
 MIN_CALLS: Final = 1000
 """Calls of a source below which all are kept: they cost little."""
@@ -59,11 +61,11 @@ _SAYINGS: Final = schema_of({"communicator": pl.UInt32, "number": pl.Int64, "sai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldedCalls:
-    """What one source says, without those of its calls that may say nothing.
+    """What some sources say, without those of their calls that may say nothing.
 
     Attributes:
         reading: All but those calls.
-        calls: `CALLS` of the source; empty where none is left out.
+        calls: `CALLS` of the sources; empty where none is left out.
         members: What the calls of a rank in a communicator have in common, and `communicator`, the
             name that all its members know.
         saids: Operations and sizes, each once.
@@ -76,10 +78,10 @@ class FoldedCalls:
 
 
 def fold_calls(reading: Reading, min_calls: int = MIN_CALLS) -> FoldedCalls:
-    """Return what one source says, with few of its calls.
+    """Return what some sources say, with few of their calls.
 
     Args:
-        reading: All that one whole source says.
+        reading: All that some whole sources say, one after the other.
         min_calls: See `MIN_CALLS`.
 
     Returns:
@@ -88,8 +90,8 @@ def fold_calls(reading: Reading, min_calls: int = MIN_CALLS) -> FoldedCalls:
         stands still, whose numbers follow from their places.
     """
     rows = reading.collectives
-    calls = rows.filter(is_local_call())
-    if calls.height < min_calls or not _are_plain(calls):
+    calls = with_many(rows.filter(is_local_call()), min_calls)
+    if calls.is_empty() or not _are_plain(calls):
         return FoldedCalls(reading=with_own_memory(reading))
     named = _named(calls, reading.events)
     members = named.select(*_MEMBER, "communicator").unique(maintain_order=True)
@@ -97,12 +99,26 @@ def fold_calls(reading: Reading, min_calls: int = MIN_CALLS) -> FoldedCalls:
     told = _indexed(_indexed(named, members, "member"), saids, "said")
     told = told.with_columns(kept=pl.int_range(pl.len()).is_in(_kept_places(told).implode()))
     kept = told.filter("kept").select(COLLECTIVES.names())
-    rest = rows.filter(~is_local_call())
+    rest = rows.filter(~(is_local_call() & is_of(members)))
+    both = by_source(pl.concat([rest, kept]), rows["source"].unique(maintain_order=True))
     return FoldedCalls(
-        reading=with_own_memory(replace(reading, collectives=pl.concat([rest, kept]))),
+        reading=with_own_memory(replace(reading, collectives=both)),
         calls=_narrow(told.drop_nulls("number").select(CALLS.names())),
         members=own_rows(members),
         saids=own_rows(saids),
+    )
+
+
+def only_sources(fold: FoldedCalls, sources: Sequence[str], lines_used: int) -> FoldedCalls:
+    """Return what some of the sources say, which have so many lines that are used."""
+    mine = pl.col("source").is_in(sources)
+    frames: dict[str, Any] = {name: fold.reading.frame(name).filter(mine) for name in FRAMES}
+    reading = replace(fold.reading, **frames, lines_used=lines_used)
+    if fold.calls.is_empty():
+        return replace(fold, reading=reading)
+    is_mine = fold.members.select(mine).to_series()
+    return replace(
+        fold, reading=reading, calls=fold.calls.filter(is_mine.gather(fold.calls["member"]))
     )
 
 
@@ -113,12 +129,18 @@ def _are_plain(calls: pl.DataFrame) -> bool:
 
 
 def _named(calls: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Return calls by position, with `communicator` and their `number` in it."""
-    named = name_communicators(calls, events).filter(pl.col("state") == CALLED)
-    names = named.sort("position", maintain_order=True).select(
-        communicator="group", number="sequence"
+    """Return calls by source and position, with `communicator` and their `number` in it.
+
+    Positions that tell the file order the calls of all sources, and a sort of numbers is cheap.
+    """
+    sources = calls["source"].unique(maintain_order=True)
+    placed = placed_by_source(calls, sources).sort("position", maintain_order=True)
+    named = name_communicators(placed, placed_by_source(events, sources)).filter(
+        pl.col("state") == CALLED
     )
-    return calls.sort("position", maintain_order=True).hstack(names)
+    names = named.sort("position", maintain_order=True)
+    told = names.select(communicator="group", number="sequence")
+    return placed.with_columns(pl.col("position") % FILE_LINES).hstack(told)
 
 
 def _indexed(rows: pl.DataFrame, table: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -208,9 +230,9 @@ def _said() -> pl.Expr:
 def _other_sayings(folds: Sequence[FoldedCalls], ids: Mapping[str, int]) -> pl.DataFrame:
     """Return `_SAYINGS` of all rows that were never folded, of the communicators that were."""
     rows = pl.concat(
-        one.reading.collectives.filter(~is_local_call() | one.calls.is_empty()) for one in folds
+        one.reading.collectives.filter(~(is_local_call() & is_of(one.members))) for one in folds
     )
-    loose = [one.reading.events for one in folds if one.calls.is_empty()]
+    loose = [one.reading.events.filter(~is_of(one.members)) for one in folds]
     named = name_communicators(rows, pl.concat([EVENTS.to_frame(), *loose]))
     return (
         named.drop_nulls("sequence")

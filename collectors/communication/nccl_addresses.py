@@ -8,6 +8,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.file_places import file_number
+
 _ADDRESS: Final = r"([A-Za-z][\w.@-]*):(\[?[0-9A-Fa-f.:]+(?:%[\w.@-]+)?\]?)<\d+>"
 
 _SAYS: Final = r"^Bootstrap ?: Using|^NET : Using interface|; OOB "
@@ -42,12 +44,13 @@ def read_addresses(records: pl.DataFrame) -> pl.DataFrame:
             code=pl.col("found").str.extract(_ADDRESS, 1),
             peer=pl.col("found").str.extract(_ADDRESS, 2).str.strip_chars("[]"),
         )
-        .group_by("host", "code", "peer", maintain_order=True)
+        .group_by(file_number(), "host", "code", "peer", maintain_order=True)
         .agg(
             pl.col("line", "position", "time", "rank", "pid", "text").first(),
             last=pl.col("time").max(),
             count=pl.len(),
         )
+        .drop("file")
         .with_columns(
             kind=pl.when(bridge).then(pl.lit("oob_bridge")).otherwise(pl.lit("oob_address")),
             severity=pl.lit("info"),

@@ -12,6 +12,7 @@ import polars as pl
 
 from collectors.communication.nccl_records import Records
 from collectors.texts.event_labels import event_labels
+from collectors.texts.file_places import are_of_one_file, file_number
 
 _EDGE: Final = (
     r"^(?P<from>\d+)(?:\[(?P<from_device>[0-9a-fA-F]+)\])? -> "
@@ -52,7 +53,7 @@ def read_channels(records: Records) -> pl.DataFrame:
     """
     repeats = _repeats(records.rows)
     said = repeats.hstack(_halves(records.texts)[repeats["said"]])
-    folded = said.group_by(*_WHOSE, "field_1", maintain_order=True).agg(
+    folded = said.group_by(*_WHOSE, file_number(), "field_1", maintain_order=True).agg(
         pl.col("line", "position", "time", "field_0").first(),
         pl.col("last").max(),
         pl.col("count").sum(),
@@ -81,7 +82,8 @@ def _repeats(records: pl.DataFrame) -> pl.DataFrame:
     """
     what = pl.col("head").cast(pl.UInt64) * 2**32 + pl.col("said")
     whose = ["rank"] if records["rank"].null_count() < records.height else []
-    told = records.with_row_index("at").group_by(what.alias("what"), *whose)
+    files = [] if are_of_one_file(records["position"]) else [file_number()]
+    told = records.with_row_index("at").group_by(what.alias("what"), *whose, *files)
     firsts = told.agg(pl.col("at").min(), last=pl.col("time").max(), count=pl.len()).sort("at")
     rows = records.select(*_WHOSE, "line", "position", "time", "said")[firsts["at"]]
     return rows.hstack(firsts.select("last", "count"))

@@ -8,6 +8,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.file_places import file_number
+
 MAX_COPIES_APART_SECONDS: Final = 5
 """Each process on a host prints its own copy of a device's event, within a few seconds."""
 
@@ -55,9 +57,9 @@ def fold_repeats(events: pl.DataFrame) -> pl.DataFrame:
         .then("peer")
     )
     is_folded = is_flush | kind.is_in([*_BY_CODE, *_BY_TEXT, *_BY_SHAPE, *_BY_PEER, *_BY_PROCESS])
-    folded = events.filter(is_folded).with_columns(what=what)
-    first = pl.all().exclude(*_PROCESS, "what", "count", "last").first()
-    joined = folded.group_by(*_PROCESS, "what", maintain_order=True).agg(
+    folded = events.filter(is_folded).with_columns(file_number(), what=what)
+    first = pl.all().exclude(*_PROCESS, "file", "what", "count", "last").first()
+    joined = folded.group_by(*_PROCESS, "file", "what", maintain_order=True).agg(
         first, pl.col("count").sum(), pl.col("time").max().alias("last")
     )
     rest = events.filter(~is_folded)
@@ -79,11 +81,12 @@ def count_copies(events: pl.DataFrame) -> pl.DataFrame:
     )
     if rest.height == events.height:
         return rest.sort("line", maintain_order=True)
-    event = ("host", "kind", "text")
+    event = ("file", "host", "kind", "text")
     apart = pl.col("time").diff().over(*event) > pl.duration(seconds=MAX_COPIES_APART_SECONDS)
     nth = pl.int_range(pl.len()).over(*event, "pid")
     copies = (
         events.filter(is_copied)
+        .with_columns(file_number())
         .sort("time", "line", nulls_last=True)
         .with_columns(burst=apart.fill_null(value=False).cum_sum().over(*event))
         .with_columns(nth=pl.when(pl.col("time").is_null()).then(nth).otherwise(-1))

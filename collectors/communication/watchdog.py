@@ -14,6 +14,7 @@ from collectors.line_reading import LineReading, printer
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
 from collectors.texts.event_labels import event_labels
+from collectors.texts.file_places import file_number
 from collectors.texts.phrases import Phrase, match_phrases
 
 _TIMEOUT: Final = (
@@ -141,12 +142,19 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     works = _failed(_works(_with_group(timeouts, statuses), statuses), timeouts, records)
     told = pl.concat([timeouts["line"], statuses["line"]]).implode()
     rest = records.filter(~pl.col("line").is_in(told)).with_columns(text=pl.col("message"))
-    stacks = lines.filter(pl.col("text").str.contains(_STACK))["line"]
+    stacks = _stacks(lines, records)
     collectives = pl.concat([works, signals], how="diagonal").sort("line", maintain_order=True)
     return LineReading(
         reading=reading_of(events=_events_of(rest), collectives=collectives),
         claimed=pl.concat([records["line"], stacks]),
     )
+
+
+def _stacks(lines: pl.DataFrame, records: pl.DataFrame) -> pl.Series:
+    """Return the `line` numbers of what goes on with a record, in files that have any."""
+    found = lines.filter(pl.col("text").str.contains(_STACK))
+    files = records.select(file_number().unique()).to_series()
+    return found.filter(file_number().is_in(files.implode()))["line"]
 
 
 def _global_rank() -> pl.Expr:
@@ -187,16 +195,17 @@ def _with_group(timeouts: pl.DataFrame, statuses: pl.DataFrame) -> pl.DataFrame:
     """Return the time-outs with the group of their printer's next status on the same number.
 
     Old heads of a time-out bear no group; the status that follows does. Without one it is the
-    default group, if all such printers have their global rank in it.
+    default group, if all such printers of the file have their global rank in it.
     """
     key = ["printer", "group_rank", "sequence"]
     near = statuses.select(*key, "line", pl.col("group", "group_name").name.prefix("near_"))
     joined = timeouts.sort("line").join_asof(
         near.sort("line"), on="line", by=key, strategy="forward", check_sortedness=False
     )
-    bare = joined.filter(pl.col("group").is_null() & pl.col("near_group").is_null())
-    is_world = (bare["rank"] == bare["group_rank"]).fill_null(value=False).all()
-    world = pl.lit(DEFAULT_GROUP if is_world else None, dtype=pl.String)
+    has_group = pl.col("group").is_not_null() | pl.col("near_group").is_not_null()
+    is_same = (pl.col("rank") == pl.col("group_rank")).fill_null(value=False)
+    is_world = (has_group | is_same).all().over(file_number())
+    world = pl.when(is_world).then(pl.lit(DEFAULT_GROUP))
     return joined.with_columns(
         pl.coalesce("group", "near_group", world).alias("group"),
         pl.col("group_name").fill_null(pl.col("near_group_name")),

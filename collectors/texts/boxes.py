@@ -8,6 +8,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.file_places import file_number
+
 _SIDES: Final = ("│", "┃")
 
 _INSIDE: Final = r"^[│┃] ?([^│┃]*?) ?[│┃]$"
@@ -29,7 +31,8 @@ def unboxed(lines: pl.DataFrame) -> pl.DataFrame:
     boxed = lines.with_columns(text.str.strip_chars_end("\r")).with_columns(
         inside=text.str.extract(_INSIDE), width=text.str.len_chars()
     )
-    begins = ~(_goes_on().shift(1, fill_value=False) & pl.col("inside").is_not_null())
+    goes_on = _goes_on().shift(1, fill_value=False).over(file_number())
+    begins = ~(goes_on & pl.col("inside").is_not_null())
     return (
         boxed.with_columns(begins.cum_sum().alias("head"))
         .group_by("head", maintain_order=True)

@@ -156,7 +156,7 @@ def open_lines(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     Returns:
         `LINES`, in the file's order.
     """
-    return _opened(lines, time_zone, lines.height)
+    return _opened(lines, time_zone, lines["position"])
 
 
 def open_known(lines: pl.DataFrame, sure: pl.Series, time_zone: str) -> pl.DataFrame:
@@ -175,7 +175,7 @@ def open_known(lines: pl.DataFrame, sure: pl.Series, time_zone: str) -> pl.DataF
     known = _known(marked if is_known.all() else marked.filter(is_known))
     if known.height == lines.height:
         return known
-    others = _opened(lines.filter(~is_known), time_zone, lines.height)
+    others = _opened(lines.filter(~is_known), time_zone, lines["position"])
     # All pieces of a line are among the others, and a sort by place is quicker than a merge.
     both = pl.concat([known, conform(others.lazy(), OPEN_LINES).collect()])
     numbers = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -206,10 +206,10 @@ def _known(lines: pl.DataFrame) -> pl.DataFrame:
     return conform(numbered, OPEN_LINES).collect()
 
 
-def _opened(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
-    """Return the logical lines in raw ones that may have prefixes, of so many lines of a text."""
+def _opened(lines: pl.DataFrame, time_zone: str, among: pl.Series) -> pl.DataFrame:
+    """Return the logical lines in raw ones that may have prefixes, among all at positions."""
     peeled = peel_prefixes(
-        unboxed(join_partials(_pieces(lines.drop("is_plain")))), time_zone, count
+        unboxed(join_partials(_pieces(lines.drop("is_plain")))), time_zone, among
     )
     return (
         _unboxed(_inherited(peeled))

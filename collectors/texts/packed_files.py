@@ -46,8 +46,12 @@ def is_packed(path: Path) -> bool:
         OSError: It cannot be opened.
     """
     with path.open("rb") as stream:
-        start = stream.read(len(ZSTD_MAGIC))
-    return start.startswith((GZIP_MAGIC, ZSTD_MAGIC))
+        return is_packed_start(stream.read(len(ZSTD_MAGIC)))
+
+
+def is_packed_start(data: bytes) -> bool:
+    """Return whether bytes are the start of a packed file."""
+    return data.startswith((GZIP_MAGIC, ZSTD_MAGIC))
 
 
 def open_unpacked(path: Path) -> io.BufferedIOBase:

@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 
 from collectors.texts.ascii_patterns import ascii_pattern
+from collectors.texts.file_places import file_number
 
 _CRI: Final = (
     r"^(?P<stamp>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))"
@@ -49,11 +50,13 @@ def join_partials(lines: pl.DataFrame) -> pl.DataFrame:
     """
     if not lines["text"].str.contains(_WRAPPED).any():
         return lines.with_columns(stamp=pl.lit(None, dtype=pl.String))
-    head = pl.when("begins").then("at").forward_fill().over("stream")
+    stream = ["file", "stream"]
+    head = pl.when("begins").then("at").forward_fill().over(stream)
     return (
         _unwrapped(lines)
+        .with_columns(file_number())
         .with_row_index("at")
-        .with_columns(begins=pl.col("ends").shift(1, fill_value=True).over("stream"))
+        .with_columns(begins=pl.col("ends").shift(1, fill_value=True).over(stream))
         .with_columns(head=pl.when(pl.col("stream").is_null()).then("at").otherwise(head))
         .group_by("head", maintain_order=True)
         .agg(

@@ -13,7 +13,8 @@ import polars as pl
 from collectors.frames import TIME
 from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.browser_clock import kibana_time
-from collectors.texts.few_texts import has_match
+from collectors.texts.few_texts import has_match, matches
+from collectors.texts.file_places import are_of_one_file, file_number, file_numbers
 from collectors.texts.stamps import iso_time
 
 MAX_ROUNDS: Final = 6
@@ -81,34 +82,48 @@ _ANY: Final = ascii_pattern("|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) f
 _GIVEN: Final = ("stamp", "host", "rank", "local_rank", "task", "kibana")
 
 
-def peel_prefixes(lines: pl.DataFrame, time_zone: str, count: int) -> pl.DataFrame:
+def peel_prefixes(lines: pl.DataFrame, time_zone: str, among: pl.Series) -> pl.DataFrame:
     """Return the lines without their prefixes and with what those say.
 
     Args:
-        lines: `text`, with `stamp` (text) and `host` where an outer layer gave them.
+        lines: `position`, `text`, with `stamp` (text) and `host` where an outer layer gave them.
         time_zone: IANA zone of stamps that carry none.
-        count: How many lines the text has; the others are known to have no prefix.
+        among: Positions of all lines of the text; the others are known to have no prefix.
 
     Returns:
         The lines with `time` (UTC), `host`, `rank`, `local_rank`, `task` and `repeats`; null is
         not said.
     """
     missing = [name for name in _GIVEN if name not in lines.columns]
-    plain = lines if count > lines.height else _drop_counter(lines)
+    plain = _drop_counter(_counted(lines, among))
     bare = plain.with_columns(pl.lit(None, dtype=pl.String).alias(n) for n in missing)
     if not has_match(bare["text"], _ANY):
         return _finished(bare, time_zone)
     todo, done = bare.with_row_index("order"), list[pl.DataFrame]()
     for _ in range(MAX_ROUNDS):
         before = todo["text"]
-        for prefix in _present(todo):
-            todo = _peel(todo, prefix, min_lines=prefix.min_share * max(count, bare.height))
+        for prefix, files in _present(todo):
+            todo = _peel(todo, prefix, files)
         changed = todo["text"] != before
         done.append(todo.filter(~changed))
         todo = todo.filter(changed)
         if todo.is_empty():
             break
     return _finished(pl.concat([*done, todo]).sort("order").drop("order"), time_zone)
+
+
+def _counted(lines: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
+    """Return lines with the number of their `file`, and how many lines it has: `file_lines`.
+
+    Those are all lines of the text, or the pieces of them that are left, whichever are more.
+    """
+    numbered = lines.with_columns(file_number())
+    if are_of_one_file(among):
+        return numbered.with_columns(file_lines=pl.lit(max(len(among), lines.height), pl.UInt32))
+    sizes = file_numbers(among).to_frame().group_by("file").agg(all_lines=pl.len())
+    joined = numbered.join(sizes, on="file", how="left", maintain_order="left")
+    pieces = pl.len().over("file")
+    return joined.with_columns(file_lines=pl.max_horizontal("all_lines", pieces)).drop("all_lines")
 
 
 def _finished(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -121,7 +136,7 @@ def _finished(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     if counted["kibana"].null_count() < counted.height:
         viewed = kibana_time(lines, time_zone)
         counted = counted.with_columns(time=pl.col("time").fill_null(viewed))
-    return counted
+    return counted.drop("file", "file_lines")
 
 
 def _with_repeats(lines: pl.DataFrame) -> pl.DataFrame:
@@ -136,30 +151,43 @@ def _with_repeats(lines: pl.DataFrame) -> pl.DataFrame:
 
 def _drop_counter(lines: pl.DataFrame) -> pl.DataFrame:
     """Return the lines without the line numbers of a viewer, which rise from line to line."""
-    if lines.height < 2 or not lines["text"].str.contains(_COUNTER).all():  # noqa: PLR2004 -- one line cannot rise
+    whole = lines.filter(pl.len().over("file") == pl.col("file_lines"))
+    may_count = whole.filter(pl.col("text").str.contains(_COUNTER).all().over("file"))
+    if may_count.is_empty():
         return lines
-    count = lines["text"].str.extract(_COUNTER).cast(pl.Int64, strict=False)
-    if count.has_nulls() or not (count.diff()[1:] > 0).all():
-        return lines
-    if lines.height < _MIN_COUNTED_LINES and count[0] < _MIN_COUNTER:
-        return lines
-    return lines.with_columns(pl.col("text").str.replace(_COUNTER, ""))
+    count = pl.col("text").str.extract(_COUNTER).cast(pl.Int64, strict=False)
+    is_rising = (count.null_count() == 0) & (count.diff().drop_nulls() > 0).all() & (pl.len() > 1)
+    is_sure = (pl.len() >= _MIN_COUNTED_LINES) | (count.first() >= _MIN_COUNTER)
+    files = may_count.group_by("file").agg(is_counted=is_rising & is_sure).filter("is_counted")
+    bare = pl.col("text").str.replace(_COUNTER, "")
+    is_counted = pl.col("file").is_in(files["file"].implode())
+    return lines.with_columns(pl.when(is_counted).then(bare).otherwise("text").alias("text"))
 
 
-def _present(lines: pl.DataFrame) -> list[Prefix]:
-    """Return the prefixes that any line has."""
-    return [prefix for prefix in PREFIXES if has_match(lines["text"], prefix.pattern)]
+def _present(lines: pl.DataFrame) -> list[tuple[Prefix, pl.Series | None]]:
+    """Return the prefixes that any line has, and in which files; null is all."""
+    texts = lines["text"]
+    if are_of_one_file(lines["position"]):
+        return [(prefix, None) for prefix in PREFIXES if has_match(texts, prefix.pattern)]
+    found = [(prefix, matches(texts, prefix.pattern)) for prefix in PREFIXES]
+    return [(prefix, lines["file"].filter(fits).unique()) for prefix, fits in found if fits.any()]
 
 
-def _peel(lines: pl.DataFrame, prefix: Prefix, min_lines: float) -> pl.DataFrame:
-    """Return the lines without one prefix, if enough of them have it."""
+def _peel(lines: pl.DataFrame, prefix: Prefix, files: pl.Series | None) -> pl.DataFrame:
+    """Return the lines without one prefix, in files in which enough of them have it."""
     pattern = ascii_pattern(prefix.pattern)
     fits = lines["text"].str.contains(pattern)
-    if not fits.any() or fits.sum() < min_lines:
+    if files is not None:
+        fits &= lines["file"].is_in(files.implode())
+    if prefix.min_share:
+        enough = pl.col("fits").sum().over("file") >= prefix.min_share * pl.col("file_lines")
+        fits &= lines.with_columns(fits=fits).select(enough).to_series()
+    if not fits.any():
         return lines
     given, keep = _groups(prefix.pattern)
     found = lines.select(
-        pl.col("text").str.extract(pattern, at).alias(name) for name, at in given.items()
+        pl.when(fits).then(pl.col("text").str.extract(pattern, at)).alias(name)
+        for name, at in given.items()
     )
     rest = pl.when(fits).then(pl.col("text").str.replace(pattern, keep))
     return lines.with_columns(

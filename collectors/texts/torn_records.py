@@ -15,6 +15,7 @@ import polars as pl
 from collectors.texts.ascii_patterns import ascii_pattern
 from collectors.texts.envelope import SURE
 from collectors.texts.few_texts import matches
+from collectors.texts.file_places import are_of_one_file, file_number, file_numbers
 
 MAX_KNOWN_HOSTS: Final = 4096
 """Hosts that may be told apart from text glued to their front."""
@@ -79,7 +80,7 @@ def split_records(
     glued = _glued(lines, starts) if single is None else _some_glued(lines, starts, single)
     if not glued.any():
         return lines
-    whole, torn = lines.filter(~glued), _cut(lines.filter(glued), starts, _hosts_of(lines["text"]))
+    whole, torn = lines.filter(~glued), _cut_by_file(lines, glued, starts)
     return (
         pl.concat([whole.with_columns(piece=pl.lit(0, dtype=pl.Int64)), torn])
         .sort("line", "piece")
@@ -111,6 +112,22 @@ def _some_glued(lines: pl.DataFrame, starts: Sequence[RecordStart], single: pl.S
     left = (~single).arg_true()
     glued = _glued(lines[left], starts)
     return pl.repeat(value=False, n=lines.height, dtype=pl.Boolean, eager=True).scatter(left, glued)
+
+
+def _cut_by_file(
+    lines: pl.DataFrame, glued: pl.Series, starts: Sequence[RecordStart]
+) -> pl.DataFrame:
+    """Return the records of glued lines: hosts are known that begin a line of the same file."""
+    torn = lines.filter(glued)
+    if are_of_one_file(lines["position"]):
+        return _cut(torn, starts, _hosts_of(lines["text"]))
+    numbers, files = file_numbers(lines["position"]), dict[str, list[int]]()
+    for file in file_numbers(torn["position"]).unique(maintain_order=True):
+        first, after = numbers.search_sorted(pl.Series([file, file + 1]))
+        files.setdefault(_hosts_of(lines["text"][first:after]), []).append(file)
+    return pl.concat(
+        _cut(torn.filter(file_number().is_in(few)), starts, known) for known, few in files.items()
+    )
 
 
 def _cut(lines: pl.DataFrame, starts: Sequence[RecordStart], known: str) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, schema_of
+from collectors.texts.file_places import file_number
 
 STARTED: Final = schema_of(
     {
@@ -52,7 +53,7 @@ def number_attempts(
     """Return the steps of a part of a log with their attempts, and where those stand after it.
 
     Args:
-        steps: `STEPS` of one log; an attempt that is told stays.
+        steps: `STEPS` of one log, or of several read at once; an attempt that is told stays.
         events: `EVENTS` of the same part; those of kind run_start, and loads of a checkpoint,
             mark the start of an attempt. Marks with no step between them are one start.
         started: `STARTED` of what came before.
@@ -73,14 +74,17 @@ def number_attempts(
         .join_asof(marks.with_row_index("start", offset=1), on="position")
         .with_columns(starts=starts.cast(pl.Int64))
     )
-    both = pl.concat([started, rows.select("order", *STARTED.names())], how="diagonal")
+    told = rows.select("order", file_number(), *STARTED.names())
+    # Who reads on is in a log of its own: its number is 0.
+    both = pl.concat([started.with_columns(file=pl.lit(0, pl.Int64)), told], how="diagonal")
     step, value = pl.col("step"), pl.col("value")
     again = (step == step.shift(1)) & value.ne_missing(value.shift(1))
     anew = (step < step.shift(1)) | again | (pl.col("starts") > pl.col("starts").shift(1))
     base = pl.col("attempt").first().fill_null(0) if started.height else pl.lit(0)
-    counted = (base + anew.fill_null(value=False).cum_sum()).over("rank")
+    lane = ["file", "rank"]
+    counted = (base + anew.fill_null(value=False).cum_sum()).over(lane)
     numbered = both.with_columns(number=counted.cast(pl.Int32))
-    last = numbered.with_columns(attempt="number").group_by("rank", maintain_order=True).last()
+    last = numbered.with_columns(attempt="number").group_by(lane, maintain_order=True).last()
     numbers = numbered.drop_nulls("order").sort("order")["number"]
     return (
         steps.with_columns(pl.col("attempt").fill_null(numbers)),

@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from collectors.texts.file_places import file_number
+
 _MEASURES: Final = {
     "rank_memory_used_bytes": ("memory_gibibytes", 2.0**30),
     "rank_memory_used_ratio": ("memory_percent", 1e-2),
@@ -16,25 +18,32 @@ _MEASURES: Final = {
 }
 """Our signal: the field that holds it, and the size of its unit in ours."""
 
+_OFTEN_UNKNOWN: Final = "rank_flops_ratio"
+"""Told as unknown where no line of a file has a value; other signals are not printed there."""
+
 
 def read_rank_samples(rows: pl.DataFrame) -> pl.DataFrame:
     """Return what the step lines of torchtitan measure.
 
     Args:
-        rows: Lines with their fields; those without memory are another trainer's.
+        rows: Lines with their fields, in order; those without memory are another trainer's.
 
     Returns:
         `SAMPLES` of device kind `rank`, whose device is the printer's rank, null where it is not
-        told. A null value was printed as no value.
+        told. A null value was printed as no value. `source` is the number of the file where it
+        is not the first.
     """
     titan = rows.filter(pl.col("memory_gibibytes").is_not_null())
     if titan.is_empty():
         return titan
     rank = pl.col("rank").fill_null(pl.col("printer")) if "printer" in rows.columns else "rank"
+    number = pl.when(file_number() > 0).then(file_number())
     parts = [
         titan.select(
             "host",
             "line",
+            is_told=pl.col(field).is_not_null().any().over(file_number()),
+            source=number.cast(pl.String),
             time="end_time",
             device_kind=pl.lit("rank"),
             device=pl.lit(titan.select(rank).to_series()).cast(pl.String),
@@ -43,6 +52,6 @@ def read_rank_samples(rows: pl.DataFrame) -> pl.DataFrame:
             reason=pl.when(pl.col(field).is_null()).then(pl.lit("n/a")),
         )
         for signal, (field, unit) in _MEASURES.items()
-        if titan[field].null_count() < titan.height or field == "flops_percent"
     ]
-    return pl.concat(parts).sort("line", maintain_order=True).drop("line")
+    shown = pl.concat(parts).filter(pl.col("is_told") | (pl.col("signal") == _OFTEN_UNKNOWN))
+    return shown.sort("line", maintain_order=True).drop("line", "is_told")

@@ -11,6 +11,7 @@ import polars as pl
 from collectors.line_reading import LineReading, printer
 from collectors.readings import reading_of
 from collectors.sniffing import ReadOptions
+from collectors.texts.file_places import file_number
 from collectors.training.own_times import with_own_times
 from collectors.training.printed_numbers import printed_number
 from collectors.training.rank_samples import read_rank_samples
@@ -124,19 +125,29 @@ def _laned(rows: pl.DataFrame, kind: StepLine) -> pl.DataFrame:
     inside = pl.col("text").str.extract(_OWN_RANK).cast(pl.Int32, strict=False)
     rank = pl.coalesce(inside, "rank", "task")
     own = rows.with_columns(rank=rank).with_columns(lane=printer())
-    if kind.is_per_rank or own["rank"].n_unique() > 1:
+    if kind.is_per_rank:
         return own
-    return own.filter(pl.col("lane") == pl.col("lane").min()).with_columns(
-        rank=pl.lit(None, dtype=pl.Int32), printer="rank"
+    told = own.with_columns(file_number(), is_alone=_is_alone())
+    first = pl.col("lane").min().over("file")
+    return (
+        told.filter(~pl.col("is_alone") | (pl.col("lane") == first))
+        .with_columns(
+            rank=pl.when(~pl.col("is_alone")).then("rank"),
+            printer=pl.when("is_alone").then("rank"),
+        )
+        .drop("file", "is_alone")
     )
+
+
+def _is_alone() -> pl.Expr:
+    """Return whether no second rank prints in the file of a line."""
+    return (pl.col("rank").n_unique() == 1).over(file_number())
 
 
 def _timed(rows: pl.DataFrame, kind: StepLine) -> pl.DataFrame:
     """Return the rows with the seconds of a step as told, by the stamps, and as believed."""
-    parts = rows.with_columns(wall_seconds=pl.col("tick_seconds").diff().over("lane")).partition_by(
-        "lane", maintain_order=True
-    )
-    rated = pl.concat([seconds_by_rate(part) for part in parts])
+    clocked = rows.with_columns(wall_seconds=pl.col("tick_seconds").diff().over("lane"))
+    rated = seconds_by_rate(clocked, "lane")
     gap = pl.col("gap")
     after_loading = pl.col("seconds") + pl.col("data_seconds").fill_null(0.0)
     total = pl.col("total_milliseconds").diff().over("lane") / 1000
