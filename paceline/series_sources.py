@@ -262,9 +262,14 @@ def _series_table(path: Path) -> pl.LazyFrame | None:
     """Return a file of series, not read yet; null when it is something else."""
     if not path.is_file() or path.suffix not in {".parquet", ".csv"}:
         return None
-    if path.suffix == ".parquet":
-        table = pl.scan_parquet(path)
-    else:
-        table = pl.scan_csv(path, infer_schema_length=1000, try_parse_dates=False)
-    is_series = {"metric", "time", "value"} <= set(table.collect_schema())
-    return table if is_series else None
+    is_parquet = path.suffix == ".parquet"
+    table = pl.scan_parquet(path) if is_parquet else pl.scan_csv(path, try_parse_dates=False)
+    schema = table.collect_schema()
+    if not {"metric", "time", "value"} <= set(schema):
+        return None
+    if is_parquet:
+        return table
+    # Labels are text as written: of numbers the first rows would make other ones, or none at all.
+    time = pl.Float64 if schema["time"].is_numeric() else pl.String
+    kinds = dict.fromkeys(schema, pl.String) | {"time": time, "value": pl.Float64}
+    return pl.scan_csv(path, schema_overrides=kinds)

@@ -175,7 +175,7 @@ def test_fault(params: BurnParams, state: str) -> None:
 
 
 def test_codes_add_up() -> None:
-    """Case 31: codes that a regular expression picks burn one budget, where each alone would not."""
+    """Case 31: codes that one regular expression picks burn one budget, which each would keep."""
     requests = pl.concat(
         pl.DataFrame(
             {"metric": "req", "code": code, "value": [float(each * n) for n in range(61)]}

@@ -187,6 +187,50 @@ def test_nothing_happened(tmp_path: Path) -> None:
     assert "Too little data" in (tmp_path / "out" / "budgets.html").read_text(encoding="utf-8")
 
 
+def told(path: Path) -> list[tuple[str, float, float]]:
+    """Run, bad and total of each budget that a report on a file tells."""
+    code, output = asked("--from", str(path), "--format", "json")
+    assert code == 0, output
+    budgets = json.loads(output)["objectives"][0]["budgets"]
+    return [(each["run"], each["bad"], each["total"]) for each in budgets]
+
+
+def test_csv_is_read_as_written(tmp_path: Path) -> None:
+    """Labels that look like numbers stay as written; late fractions and rows in disorder count."""
+    frame = step_counters(660, run="007").with_columns(
+        run=pl.when(pl.col("time") < START + timedelta(minutes=700)).then("run"),
+        time=pl.col("time").dt.epoch("ms") + 500,
+    )
+    late = step_counters(660, run="5xx").with_columns(
+        value=pl.col("value") / 2, time=pl.col("time").dt.epoch("ms")
+    )
+    whole = pl.concat([frame.drop_nulls("run"), late, late.head(5)])
+    whole.write_csv(tmp_path / "ordered.csv")
+    whole.sample(fraction=1.0, shuffle=True, seed=1).write_csv(tmp_path / "torn.csv")
+    ordered = told(tmp_path / "ordered.csv")
+
+    assert [run for run, _, _ in ordered] == ["007", "5xx"]
+    assert [total for _, _, total in ordered] == pytest.approx([3.0 * 699.5, 1.5 * 719], rel=1e-3)
+    assert told(tmp_path / "torn.csv") == ordered
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        pytest.param("time", "wanted times as dates, numbers or RFC 3339 text", id="no time"),
+        pytest.param("value", "could not parse `soon`", id="no number"),
+    ],
+)
+def test_csv_that_cannot_be_read(tmp_path: Path, column: str, words: str) -> None:
+    """A word for a time or a value is refused in one line, and is no gap."""
+    path = tmp_path / "torn.csv"
+    frame = step_counters(660, run="r").with_columns(pl.col("time").dt.strftime("%FT%TZ"))
+    frame.with_columns(**{column: pl.lit("soon")}).write_csv(path)
+    code, output = asked("--from", str(path))
+
+    assert (code, words in output, output.count("\n")) == (1, True, 1), output
+
+
 def test_logs_name_causes(tmp_path: Path) -> None:
     """From logs, slow steps are told by what the detectors found behind them."""
     fault = StepFault(start_seconds=4 * 3600, end_seconds=6 * 3600, ratio=1.18)
