@@ -45,7 +45,8 @@ class Outage:
 
 def evaluations(times: pl.Series, outages: Sequence[Outage]) -> pl.DataFrame:
     """Return the evaluations that took place: `time`, and their number `_n`."""
-    grid = pl.DataFrame({"time": times.unique().sort()})
+    # Burn rates are told to the millisecond, as Prometheus counts time.
+    grid = pl.DataFrame({"time": times.dt.truncate("1ms").unique().sort()})
     for outage in outages:
         is_down = (pl.col("time") >= outage.start) & (pl.col("time") < outage.end)
         grid = grid.filter(~is_down)

@@ -138,6 +138,16 @@ def test_groups_and_pairs() -> None:
     ]
 
 
+def test_parts_of_a_millisecond() -> None:
+    """A clock finer than Prometheus' own loses no alert: burn rates are told to the millisecond."""
+    clock = minutes(3) + timedelta(microseconds=999)
+    found = burn_alerts(burns("010"), objective(), clock)
+
+    assert found.select("fired_at", "resolved_at").rows() == [
+        (START + timedelta(minutes=1), START + timedelta(minutes=2))
+    ]
+
+
 def test_schema() -> None:
     """Beside the group labels the columns are those of the schema."""
     found = burn_alerts(burns("01"), objective(), minutes(2))
