@@ -5,14 +5,20 @@ and why. A time without a zone is refused by some versions and silently taken fo
 (0.25 does, checked), so none is ever sent.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from alerts.zoned_times import zoned
 
 
 class SilenceError(ValueError):
-    """A silence would silence everything, nothing, or has nobody behind it."""
+    """A silence would silence everything, nothing, be refused, or has nobody behind it."""
+
+
+_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+"""Names of labels that every version takes: 0.25 refuses a whole silence for a dash in one."""
 
 
 def silence_body(
@@ -28,12 +34,12 @@ def silence_body(
         comment: Why.
 
     Raises:
-        SilenceError: No label is given, the end does not come after the start, or nobody signs.
+        SilenceError: No label is given, or one that has no name of a label; the end does not come
+            after the start; or nobody signs.
         ZonelessTimeError: A time is naive.
     """
     starts_at, ends_at = zoned(start), zoned(end)
-    if not any(labels.values()):
-        raise SilenceError("wanted a label to match, found none: it would silence every alert")
+    _refuse_labels(labels)
     if starts_at >= ends_at:
         raise SilenceError(
             f"wanted an end after the start, found {_text(starts_at)} to {_text(ends_at)}"
@@ -51,6 +57,17 @@ def silence_body(
         "createdBy": author,
         "comment": comment,
     }
+
+
+def _refuse_labels(labels: Mapping[str, str]) -> None:
+    """Refuse labels that every alert has, or none can have."""
+    if not any(labels.values()):
+        raise SilenceError("wanted a label to match, found none: it would silence every alert")
+    wrong = sorted(name for name in labels if not _LABEL.fullmatch(name))
+    if wrong:
+        raise SilenceError(
+            f"wanted names of labels, of letters, digits and underscores, found {wrong}"
+        )
 
 
 def _text(time: datetime) -> str:

@@ -44,6 +44,9 @@ def test_body() -> None:
         ),
         pytest.param({"run": "a"}, TEN, "ana", "end after the start", id="no length"),
         pytest.param({"run": "a"}, ELEVEN, " ", "wanted an author", id="nobody signs"),
+        pytest.param(
+            {"run": "a", "job-id": "7"}, ELEVEN, "ana", "found .'job-id'", id="a dash in a name"
+        ),
     ],
 )
 def test_refused(labels: dict[str, str], end: datetime, author: str, reason: str) -> None:
