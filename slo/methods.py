@@ -32,7 +32,8 @@ def budget_bad_share(
     """Return the bad share of the slices by one method.
 
     Args:
-        slices: `SLICES`; a slice whose total is 0 or null is empty.
+        slices: `SLICES`; a slice whose total is 0 or null is empty, and so is one whose bad or
+            total events are no number or not known.
         method: How the share is counted.
         max_slice_error_ratio: For Timeslices, the error ratio up to which a slice is still good.
 
@@ -42,11 +43,13 @@ def budget_bad_share(
     Raises:
         SchemaError: `slices` is not a `SLICES`.
     """
-    ratio = pl.col("bad") / pl.col("total")
-    is_full = (pl.col("total") > 0).fill_null(value=False)
+    ratio = (pl.col("bad") / pl.col("total")).clip(0.0, 1.0)
+    is_known = pl.col("bad").is_finite() & pl.col("total").is_finite()
+    is_full = (is_known & (pl.col("total") > 0)).fill_null(value=False)
     share = {
-        Method.OCCURRENCES: pl.col("bad").filter(is_full).sum()
-        / pl.col("total").filter(is_full).sum(),
+        Method.OCCURRENCES: (
+            pl.col("bad").filter(is_full).sum() / pl.col("total").filter(is_full).sum()
+        ).clip(0.0, 1.0),
         Method.TIMESLICES: (ratio > max_slice_error_ratio).filter(is_full).mean(),
         Method.RATIO_TIMESLICES: ratio.filter(is_full).mean(),
     }[method]

@@ -38,6 +38,24 @@ def test_empty_slices() -> None:
     assert shares.rows() == [("Timeslices", 1.0, 3, 2)]
 
 
+@pytest.mark.parametrize("method", list(Method))
+def test_no_number_is_no_slice(method: Method) -> None:
+    """A slice whose counts are no number is neither good nor bad: it is left out, and counted."""
+    nan, infinite = float("nan"), float("inf")
+    unknown = [(nan, 10.0), (1.0, nan), (infinite, 10.0), (1.0, infinite)]
+    shares = budget_bad_share(slices((1, 1), (0, 1), *unknown), method).collect()
+
+    assert shares.rows() == [(method.value, 0.5, 6, 4)]
+
+
+@pytest.mark.parametrize("method", list(Method))
+def test_share_is_a_share(method: Method) -> None:
+    """More bad events than events are all of them, and fewer than none are none."""
+    shares = [budget_bad_share(slices((bad, 10)), method).collect() for bad in (15, -5)]
+
+    assert [each["bad_ratio"].item() for each in shares] == [1.0, 0.0]
+
+
 def test_only_empty_slices() -> None:
     """Without any event there is no share: null, and not zero."""
     shares = budget_bad_share(slices((0, 0)), Method.OCCURRENCES).collect()
