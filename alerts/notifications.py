@@ -3,7 +3,7 @@
 Source: Alertmanager, "Configuration", webhook_config, at 0.25 and 0.34. Later versions add keys:
 unknown ones are left alone. A group's list of firing and resolved alerts together is normal, and
 its own status says only that something fires. Delivery is at least once and in no order; see
-`alerts.episodes` for what is made of that. The API v2 lists alerts in a form of its own.
+`alerts.alert_episodes` for what is made of that. The API v2 lists alerts in a form of its own.
 """
 
 import hashlib

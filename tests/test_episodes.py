@@ -1,224 +1,102 @@
-"""Episodes from messages that come twice, late and in no order."""
+"""Bad stretches of one series: found, verified, counted."""
 
-from datetime import UTC, datetime, timedelta
-from random import Random
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alerts.episodes import (
-    EndKind,
-    Episode,
-    EpisodeParams,
-    Recurrence,
-    expire_episodes,
-    fold_alert,
-    recurrences,
-)
-from alerts.notifications import NotifiedAlert
+from detectors.episodes import Episode, EpisodeParams, find_episodes
+from detectors.panels import Floats
 
-DAY = datetime(2026, 1, 5, tzinfo=UTC)
 PARAMS = EpisodeParams()
+NOISE = np.random.default_rng(6).normal(0.0, 0.02, 300)
 
 
-def at(clock: str) -> datetime:
-    """A time of the day, as in `10:08`, or of a later day, as in `4 09:00`."""
-    day, _, hour = clock.rpartition(" ")
-    parts = [int(part) for part in hour.split(":")]
-    return DAY + timedelta(days=int(day or 0), hours=parts[0], minutes=parts[1])
+def series(*spans: tuple[int, int, float], ticks: int = 300) -> Floats:
+    """Log ratios that are raised in some spans."""
+    values = NOISE[:ticks].copy()
+    for start, stop, ratio in spans:
+        values[start:stop] += np.log(ratio)
+    return values
 
 
-def message(status: str, start: str, end: str | None = None) -> NotifiedAlert:
-    """One message about the alert with fingerprint `f`."""
-    return NotifiedAlert.model_validate(
-        {
-            "status": status,
-            "labels": {"alertname": "Burn"},
-            "startsAt": at(start),
-            "endsAt": at(end) if end else None,
-            "fingerprint": "f",
-        }
-    )
-
-
-def folded(*messages: tuple[NotifiedAlert, str]) -> tuple[Episode, ...]:
-    """The episodes after messages and the times that they came at."""
-    history: tuple[Episode, ...] = ()
-    for alert, received in messages:
-        history = fold_alert(history, alert, received=at(received))
-    return history
-
-
-def spans(history: tuple[Episode, ...]) -> list[tuple[datetime, datetime | None, EndKind | None]]:
-    """When each episode began and ended, and why."""
-    return [(episode.starts_at, episode.ends_at, episode.end_kind) for episode in history]
+def found(values: Floats, params: EpisodeParams = PARAMS) -> list[Episode]:
+    """Episodes of a series with the usual noise."""
+    return find_episodes(values, 0.02, params)
 
 
 @pytest.mark.parametrize(
-    ("messages", "expected"),
+    ("values", "spans"),
     [
-        pytest.param(
-            [(message("firing", "10:00"), "10:01")],
-            [("10:00", None, None)],
-            id="a firing message opens an episode",
-        ),
-        pytest.param(
-            [
-                (message("resolved", "10:00", "10:08"), "10:09"),
-                (message("firing", "10:00"), "10:10"),
-                (message("firing", "10:20"), "10:21"),
-            ],
-            [("10:00", "10:08", EndKind.RESOLVED), ("10:20", None, None)],
-            id="resolved beats a firing that comes later, and a later beginning opens the next",
-        ),
-        pytest.param(
-            [(message("firing", "10:20"), "10:21"), (message("firing", "10:00"), "10:22")],
-            [("10:20", None, None)],
-            id="an older beginning that nobody knew is history",
-        ),
-        pytest.param(
-            [
-                (message("firing", "10:00"), "10:01"),
-                (message("firing", "10:20"), "10:21"),
-                (message("resolved", "10:00", "10:08"), "10:22"),
-            ],
-            [("10:00", "10:08", EndKind.RESOLVED), ("10:20", None, None)],
-            id="a late end is told of the episode that it belongs to",
-        ),
-        pytest.param(
-            [(message("firing", "10:00"), "10:01"), (message("firing", "10:20"), "10:21")],
-            [("10:00", "10:20", EndKind.SUPERSEDED), ("10:20", None, None)],
-            id="a new beginning ends what nobody resolved",
-        ),
-        pytest.param(
-            [
-                (message("firing", "10:00"), "10:01"),
-                (message("firing", "10:20"), "10:21"),
-                (message("firing", "10:00"), "10:22"),
-            ],
-            [("10:00", "10:20", EndKind.SUPERSEDED), ("10:20", None, None)],
-            id="an old firing message opens nothing again",
-        ),
-        pytest.param(
-            [
-                (message("resolved", "10:00", "10:08"), "10:09"),
-                (message("resolved", "10:00", "10:09"), "10:10"),
-            ],
-            [("10:00", "10:08", EndKind.RESOLVED)],
-            id="of two ends the earlier is kept",
-        ),
-        pytest.param(
-            [(message("firing", "10:00"), "10:01"), (message("resolved", "10:00"), "10:05")],
-            [("10:00", "10:05", EndKind.RESOLVED)],
-            id="an end without a time is when it was told",
-        ),
+        pytest.param(series(), [], id="noise"),
+        pytest.param(series((100, 300, 1.2)), [(100, 300)], id="one that lasts"),
+        pytest.param(series((100, 160, 1.2)), [(100, 160)], id="one that ends"),
+        pytest.param(series((0, 300, 1.2)), [(0, 300)], id="bad throughout"),
+        pytest.param(series((100, 108, 1.2)), [], id="too short for its effect"),
+        pytest.param(series((100, 112, 1.5)), [(100, 112)], id="short but strong"),
+        pytest.param(series((100, 300, 1.05)), [], id="too small"),
+        pytest.param(series((100, 130, 1.2), (135, 170, 1.2)), [(100, 170)], id="a short relief"),
+        pytest.param(series((50, 80, 1.3), (150, 190, 1.3)), [(50, 80), (150, 190)], id="two"),
+        pytest.param(np.full(300, np.nan), [], id="nothing known"),
+        pytest.param(np.zeros(300), [], id="all ties"),
     ],
 )
-def test_fold(
-    messages: list[tuple[NotifiedAlert, str]],
-    expected: list[tuple[str, str | None, EndKind | None]],
-) -> None:
-    """Messages of one alert become its episodes."""
-    wanted = [(at(start), at(end) if end else None, kind) for start, end, kind in expected]
-    assert spans(folded(*messages)) == wanted
+def test_find_episodes(values: Floats, spans: list[tuple[int, int]]) -> None:
+    """Stretches count when they are long and strong enough."""
+    told = [(one.start, one.stop) for one in found(values)]
+
+    assert len(told) == len(spans)
+    assert np.allclose(told, spans, atol=2) if spans else told == []
 
 
-def test_expiry() -> None:
-    """An episode that nobody renews ends as it was sent to, and comes back if renewed."""
-    renewed = message("firing", "10:00", "10:10")
-    history = folded((renewed, "10:06"))
+def test_details() -> None:
+    """An episode knows its effect, its bad ticks and when its persistence was complete."""
+    (one,) = found(series((100, 160, 1.2)))
 
-    quiet = expire_episodes(history, PARAMS, now=at("10:26"))
-    expired = expire_episodes(history, PARAMS, now=at("10:27"))
-    back = fold_alert(expired, message("firing", "10:00", "10:40"), received=at("10:30"))
-
-    assert quiet == history
-    assert spans(expired) == [(at("10:00"), at("10:10"), EndKind.EXPIRED)]
-    assert spans(back) == [(at("10:00"), None, None)]
+    assert np.exp(one.effect) == pytest.approx(1.2, abs=0.01)
+    assert (one.runs, one.from_level, one.is_ramp, one.detected) == (1, False, False, 115)
+    assert one.bad_ticks == pytest.approx(60, abs=2)
+    assert one.p_value < 1e-12
 
 
-def test_silence_is_no_end() -> None:
-    """Without an announced end, silence alone ends nothing."""
-    history = folded((message("firing", "10:00"), "10:01"))
+def test_level() -> None:
+    """A series bad throughout is judged against its peers."""
+    (one,) = found(series((0, 300, 1.2)))
 
-    assert expire_episodes(history, PARAMS, now=at("3 10:00")) == history
-
-
-def test_renewal() -> None:
-    """The newest firing message says what is known; an older one that comes late does not."""
-    newest = message("firing", "10:00", "10:30")
-    history = folded(
-        (message("firing", "10:00", "10:10"), "10:01"),
-        (newest, "10:20"),
-        (message("firing", "10:00", "10:15"), "10:05"),
-    )
-
-    assert [(each.seen_at, each.due_at) for each in history] == [(at("10:20"), at("10:30"))]
+    assert (one.from_level, one.start, one.stop) == (True, 0, 300)
 
 
-def test_break_and_return() -> None:
-    """Ten minutes between two episodes are a break of one incident; days are a second one."""
-    history = folded(
-        (message("firing", "12:00"), "12:00"),
-        (message("resolved", "12:00", "12:31"), "12:31"),
-        (message("firing", "12:36"), "12:36"),
-        (message("resolved", "12:36", "13:00"), "13:00"),
-        (message("firing", "4 09:00"), "4 09:00"),
-    )
+def test_flapping() -> None:
+    """Three runs or more are one episode that counts them."""
+    spans = [(start, start + 6, 1.6) for start in range(10, 280, 18)]
+    (one,) = found(series(*spans))
 
-    assert recurrences(history, PARAMS) == [
-        Recurrence(episodes=history[:2], breaks=((at("12:31"), at("12:36")),), seen_before=0),
-        Recurrence(episodes=history[2:], breaks=(), seen_before=1),
-    ]
+    assert (one.runs, one.start, one.stop) == (15, 10, 268)
 
 
-def test_lost_end_and_return() -> None:
-    """Monday's alert whose end was lost is not Friday's: nobody told of it in between."""
-    history = folded(
-        (message("firing", "10:00"), "10:00"), (message("firing", "4 09:00"), "4 09:00")
-    )
+def test_unknown_ticks() -> None:
+    """Positions count all ticks, known or not."""
+    values = series((100, 300, 1.2))
+    values[::5] = np.nan
+    (one,) = found(values)
 
-    assert [each.seen_before for each in recurrences(history, PARAMS)] == [0, 1]
-
-
-def test_superseded_has_no_break() -> None:
-    """An episode that the next one ended leaves no pause to note; an open one joins nothing."""
-    history = folded((message("firing", "12:00"), "12:20"), (message("firing", "12:36"), "12:36"))
-    open_twice = (history[1], history[1])
-
-    assert [each.breaks for each in recurrences(history, PARAMS)] == [()]
-    assert [len(each.episodes) for each in recurrences(open_twice, PARAMS)] == [1, 1]
+    assert (abs(one.start - 100) <= 2, one.stop) == (True, 300)
 
 
-STARTS = ("10:00", "10:20", "11:00")
-MESSAGES = st.lists(
-    st.tuples(
-        st.sampled_from([message("firing", start) for start in STARTS])
-        | st.sampled_from([message("resolved", start, "11:30") for start in STARTS]),
-        st.sampled_from(["11:40", "11:50"]),
-    ),
-    min_size=1,
-    max_size=8,
-)
+@settings(deadline=None)
+@given(st.integers(40, 200), st.integers(30, 100), st.sampled_from([1.15, 1.3, 2.0]))
+def test_stricter_threshold(start: int, length: int, ratio: float) -> None:
+    """A stricter threshold never finds more."""
+    values = series((start, start + length, ratio))
+    strict = replace(PARAMS, min_slowdown=1.25, min_level=1.4)
+
+    assert len(found(values, strict)) <= len(found(values))
 
 
-@given(messages=MESSAGES)
-def test_any_messages(messages: list[tuple[NotifiedAlert, str]]) -> None:
-    """Whatever comes: episodes in order, at most the newest open, and twice is as good as once."""
-    history = folded(*messages)
-    starts = [episode.starts_at for episode in history]
-
-    assert starts == sorted(set(starts))
-    assert not any(episode.is_open for episode in history[:-1])
-    assert folded(*messages, messages[-1]) == history
-
-
-@given(messages=MESSAGES, other=st.randoms(use_true_random=False))
-def test_order_of_the_newest(messages: list[tuple[NotifiedAlert, str]], other: Random) -> None:
-    """Whether and when the newest episode ended does not depend on the order of messages."""
-    shuffled = sorted(messages, key=lambda _: other.random())
-
-    newest, again = folded(*messages)[-1], folded(*shuffled)[-1]
-
-    assert (newest.starts_at, newest.ends_at) == (again.starts_at, again.ends_at)
+@pytest.mark.parametrize("name", ["min_slowdown", "min_level", "strong_slowdown"])
+def test_refused_thresholds(name: str) -> None:
+    """A threshold that everything would pass is refused."""
+    with pytest.raises(ValueError, match=f"{name} must be above 1.0, got 1.0"):
+        replace(PARAMS, **{name: 1.0})
