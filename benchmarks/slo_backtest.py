@@ -17,7 +17,7 @@ import polars as pl
 from benchmarks.figures import Figure, lines_of
 from paceline.backtest_output import backtest_text
 from paceline.backtests import CURRENT, Backtest, BacktestParams, run_backtest
-from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
+from paceline.step_histories import StepFault, StepHistoryParams, simulate_steps
 from slo.backtest_scores import WHOLE
 from slo.counters import counter_series, step_counters
 from slo.histories import FrameHistory

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from collectors.frames import TIME
 from paceline.main import app
-from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
+from paceline.step_histories import StepFault, StepHistoryParams, simulate_steps
 
 RUN = CliRunner()
 START = datetime(2026, 1, 5, tzinfo=UTC)

@@ -16,8 +16,8 @@ from collectors.frames import TIME
 from detectors.verdicts import Subject, Verdict
 from paceline.budget_output import budget_text, review_json
 from paceline.main import app
-from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
 from paceline.slow_step_causes import slow_step_causes
+from paceline.step_histories import StepFault, StepHistoryParams, simulate_steps
 from slo.budget_reviews import ReviewParams, review_objective
 from slo.exclusions import Exclusion
 from slo.guards import Guard

@@ -6,7 +6,7 @@ from functools import cache
 import polars as pl
 import pytest
 
-from paceline.simulation.step_histories import StepFault, StepHistoryParams, simulate_steps
+from paceline.step_histories import StepFault, StepHistoryParams, simulate_steps
 from slo.backtest_scores import score_alerts
 from slo.counters import counter_series, step_counters
 from slo.histories import FrameHistory
