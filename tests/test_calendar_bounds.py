@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from collectors.frames import TIME
 from slo.budgets import budget_left
 from slo.calendar_bounds import calendar_bounds
-from slo.calendars import Calendar, CalendarUnit
+from slo.calendars import Calendar, CalendarError, CalendarUnit
 from slo.growth import BurnParams, TotalBasis
 from slo.objectives import Method, Objective
 from slo.selectors import Selector
@@ -231,3 +232,11 @@ def test_first_moment() -> None:
     series = outage("2026-03-02T00:00Z", 1, begin="2026-02-27T00:00Z", days=5)
 
     assert budget_left(series, MONTH, at("2026-03-01T00:00Z"), ESTIMATED).is_empty()
+
+
+def test_unknown_unit() -> None:
+    """A period that no calendar has is refused with those that one has."""
+    with pytest.raises(
+        CalendarError, match=r"wanted a calendar of day, week, .*, found 'fortnight'"
+    ):
+        Calendar(unit=cast("CalendarUnit", "fortnight"), zone="UTC")

@@ -13,6 +13,7 @@ from collectors.texts.prefixes import PREFIXES
 PATTERNS = [one.hint for one in LINE_DIALECTS] + [one.pattern for one in PREFIXES]
 
 
+@settings(max_examples=50)
 @given(st.lists(st.none() | st.text(st.characters(max_codepoint=127), max_size=40), max_size=4))
 def test_few_and_many_agree(texts: list[str | None]) -> None:
     """Whether few texts are looked at or many, the same patterns are found."""
@@ -45,7 +46,7 @@ def test_digits_that_a_pattern_names(pattern: str, *, named: bool) -> None:
     assert names_digits(pattern) is named
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.text("019 ab:|[]x", max_size=12), max_size=9))
 def test_digits_do_not_matter(texts: list[str]) -> None:
     """Patterns that name no digit are found in the same texts with other digits."""

@@ -128,7 +128,7 @@ def rows_of(reading: Reading) -> dict[str, list[str]]:
 
 
 @given(st.lists(PICKS, min_size=1, max_size=40), st.integers(200, 6000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_usual_lines_say_what_all_lines_say(
     picks: list[tuple[int, int, int, int, int, int, int]], size: int
 ) -> None:
