@@ -58,7 +58,9 @@ def _numbered(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return rows by `file`."""
     place = file_number() if name in _PLACED else pl.lit(None, pl.Int64)
     file = pl.col("source").cast(pl.Int64).fill_null(place).fill_null(0)
-    return rows.with_columns(file=file).sort("file", maintain_order=True)
+    numbered = rows.with_columns(file=file)
+    in_order = numbered["file"].is_sorted()
+    return numbered if in_order else numbered.sort("file", maintain_order=True)
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:

@@ -120,10 +120,10 @@ def _counted(lines: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
     numbered = lines.with_columns(file_number())
     if are_of_one_file(among):
         return numbered.with_columns(file_lines=pl.lit(max(len(among), lines.height), pl.UInt32))
-    sizes = file_numbers(among).to_frame().group_by("file").agg(all_lines=pl.len())
-    joined = numbered.join(sizes, on="file", how="left", maintain_order="left")
+    ends = file_numbers(among).rle().struct.unnest()
+    sizes = ends["len"].gather(ends["value"].search_sorted(numbered["file"]))
     pieces = pl.len().over("file")
-    return joined.with_columns(file_lines=pl.max_horizontal("all_lines", pieces)).drop("all_lines")
+    return numbered.with_columns(file_lines=pl.max_horizontal(sizes, pieces))
 
 
 def _finished(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
