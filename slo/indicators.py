@@ -153,14 +153,13 @@ def _groups(total: Tracks, part: Tracks, names: list[str]) -> pl.DataFrame:
 
 def _counted(picked: list[pl.DataFrame], objective: Objective, view: View) -> list[pl.DataFrame]:
     """Return series whose values are what is added up or grows, from what was measured."""
-    if objective.counting is Counting.COUNTER:
+    if objective.counting is not Counting.SAMPLES:
         return picked
     value = pl.col("value")
     if not view.is_parity:
-        # What measured nothing is no event: neither good nor bad.
-        picked = [each.with_columns(pl.when(value.is_finite()).then(value)) for each in picked]
-    if objective.counting is Counting.WINDOWED:
-        return picked
+        # What measured nothing is no event: neither good nor bad. Beyond any bound is a measure.
+        is_told = value.is_finite() if objective.sample_bound is None else value.is_not_nan()
+        picked = [each.with_columns(pl.when(is_told).then(value)) for each in picked]
     total, part = picked
     return [
         total.with_columns(pl.when(value.is_not_null()).then(1.0).alias("value")),

@@ -107,7 +107,8 @@ class NewestTotals:
             tracks: Series of gauges.
         """
         self._tracks = tracks
-        self._sums = Sums(tracks)
+        # What is no number at one time says nothing of the others.
+        self._sums = Sums(tracks.finite())
 
     def over(self, ranges: Ranges, growth: Growth) -> Grown:
         """Return the newest total at the end of each range, or for `OBSERVED` the sum inside it.

@@ -51,9 +51,15 @@ class Tracks:
 
     def unmarked(self) -> "Tracks":
         """Return the series without their staleness markers; one that had nothing else is empty."""
-        if self.markers is None:
-            return self
-        kept = ~self.markers
+        return self if self.markers is None else self._only(~self.markers)
+
+    def finite(self) -> "Tracks":
+        """Return the series without markers and without samples that are no finite number."""
+        kept: Bools = np.isfinite(self.values)
+        return self if kept.all() else self._only(kept)
+
+    def _only(self, kept: Bools) -> "Tracks":
+        """Return the series with some of their samples; none of them is a marker."""
         sizes = np.bincount(self.series[kept], minlength=self.count)
         return Tracks(
             labels=self.labels,

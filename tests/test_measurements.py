@@ -135,6 +135,30 @@ def test_gauge_that_measured_nothing() -> None:
     assert str(grown(probe, PROBE, 180, 300, PARITY)[0][2]) == "nan"
 
 
+def test_beyond_any_bound() -> None:
+    """An infinite sample is beyond any bound, and so a bad one."""
+    bound = SampleBound(sign="<=", value=0.5)
+    slow = samples("probe_ok", 60, [0.5, INF, 0.1, NAN])
+
+    assert grown(slow, replace(PROBE, sample_bound=bound), 180, 300) == [(1.0, 3.0, 1 / 3)]
+
+
+@pytest.mark.parametrize("metric", ["bad_total", "all_total"])
+def test_windowed_no_number(metric: str) -> None:
+    """A windowed total that is no number now is a fault, and no part of what was before."""
+    both = pl.concat(
+        samples(name, 60, [value, value, NAN if name == metric else value])
+        for name, value in (("bad_total", 2.0), ("all_total", 100.0))
+    )
+    found = event_growth(both, WINDOWED, at(120), range_seconds=300, params=PRODUCT)
+    (left,) = budget_left(both, WINDOWED, at(120), PRODUCT).rows(named=True)
+
+    assert found.select("error_ratio", "fault").rows() == [(None, "not_a_number")]
+    assert (left["bad"], left["total"]) == {"bad_total": (4.0, 300.0), "all_total": (6.0, 200.0)}[
+        metric
+    ]
+
+
 def test_windowed_totals() -> None:
     """Gauges that are totals over a window already are taken as they are, in every window."""
     bad = samples("bad_total", 60, [3.0] * 10 + [5.0] * 10)
