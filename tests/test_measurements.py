@@ -1,5 +1,6 @@
 """Bad and total by every counting and method: samples, windowed totals, and slices."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -54,7 +55,9 @@ def at(*seconds: float) -> pl.Series:
     return pl.Series([START + timedelta(seconds=s) for s in seconds], dtype=TIME)
 
 
-def samples(metric: str, gap: float, values: list[float | None], first: float = 0) -> pl.DataFrame:
+def samples(
+    metric: str, gap: float, values: Sequence[float | None], first: float = 0
+) -> pl.DataFrame:
     """One series at a steady gap."""
     times = at(*(first + gap * number for number in range(len(values))))
     return pl.DataFrame(
