@@ -133,10 +133,15 @@ def target_percent(ratio: Decimal | None, percent: Decimal | None, where: str) -
     """Return a target in percent, as exact as it was written.
 
     Raises:
-        DocumentError: It is given twice, or not at all.
+        DocumentError: It is given twice or not at all, or percent are given as a ratio.
     """
     if percent is not None and ratio is None:
         return _plain(percent)
+    if ratio is not None and ratio > 1:
+        raise DocumentError(
+            f"{where}: wanted target as a ratio below 1, found {ratio}; if that is in percent, "
+            f"write targetPercent: {ratio}"
+        )
     if ratio is not None and percent is None:
         return _plain(ratio.scaleb(2))
     raise DocumentError(f"{where}: wanted either target or targetPercent, found both or neither")

@@ -216,6 +216,12 @@ def test_several_documents() -> None:
         pytest.param(
             target(target=0.9, targetPercent=90), DocumentError, "either target", id="two targets"
         ),
+        pytest.param(
+            target(target=99.9),
+            DocumentError,
+            "if that is in percent, write targetPercent: 99.9",
+            id="percent where a ratio is wanted",
+        ),
         pytest.param(target(displayName="x"), DocumentError, "either target", id="no target"),
         pytest.param(target(targetPercent=100), TargetError, "found 100", id="no budget"),
         pytest.param(target(target=1), TargetError, "found 100", id="no budget, as a ratio"),
