@@ -61,6 +61,13 @@ COMMANDS: Final = (
         summary="Say how often to save a checkpoint, from the failure rate that was measured.",
     ),
     LazyCommand(
+        name="triage",
+        module="paceline.commands.triage",
+        attribute="triage_command",
+        summary="Sort the failures that logs tell of: known families with what helped then, and "
+        "new ones.",
+    ),
+    LazyCommand(
         name="slo",
         module="paceline.commands.slo.app",
         attribute="app",

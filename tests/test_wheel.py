@@ -71,6 +71,7 @@ def test_every_module(names: set[str]) -> None:
     ("folder", "pattern"),
     [
         pytest.param("collectors/hosts", "*.toml", id="what Xid numbers mean"),
+        pytest.param("collectors/signatures", "*.yml", id="how failures look"),
         pytest.param("slo/library", "*.yml", id="the objectives that are shipped"),
         pytest.param("slo/generated", "*.yml", id="the rules made from them"),
         pytest.param("dashboards/json", "*.json", id="the boards"),

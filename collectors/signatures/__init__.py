@@ -1,0 +1,1 @@
+"""What failures look like in logs: a library that users extend, and the lines that may be one."""

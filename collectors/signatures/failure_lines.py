@@ -1,0 +1,163 @@
+"""Read the lines of a log that may tell of a failure; a traceback is one, with all its lines.
+
+It reads beside the dialects: their rejects are counted and shown by example, and triage wants all.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from collectors.frames import TIME, schema_of
+from collectors.identity import canonical_host
+from collectors.line_reading import printer
+from collectors.log_blocks import log_name
+from collectors.signatures.failure_looks import looks_like_failure, may_be_failure
+from collectors.sniffing import ReadOptions
+from collectors.texts.envelope import open_lines, raw_lines
+from collectors.texts.packed_files import open_unpacked
+from collectors.texts.stamps import iso_time
+from collectors.texts.text_blocks import line_blocks
+from collectors.training.tracebacks import TRACEBACK_START
+
+FAILURE_LINES: Final = schema_of(
+    {
+        "time": TIME,
+        "last": TIME,
+        "host": pl.String,
+        "rank": pl.Int32,
+        "kind": pl.String,
+        "code": pl.String,
+        "text": pl.String,
+        "block": pl.String,
+        "is_failure": pl.Boolean,
+        "count": pl.Int64,
+        "source": pl.String,
+        "position": pl.Int64,
+    }
+)
+"""A line that may tell of a failure. `text` is what it says, of a traceback its last line; `block`
+is all lines of one without their prefixes, null of others. `kind` and `code` are what our readers
+know it as (see `EVENTS`), null if they do not. `is_failure`: its own words say so.
+`count` is how many equal ones it stands for, `last` the time of the last; null where no time is
+known."""
+
+BLOCK_BYTES: Final = 16 * 1024 * 1024
+
+MAX_BLOCK_LINES: Final = 200
+"""Lines after the start of a traceback that may belong to it: other printers talk in between."""
+
+MAX_BLOCK_CHARACTERS: Final = 4_000
+
+_STAMPED: Final = r"^\W{0,2}\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+
+_SYSLOG: Final = (
+    r"^(?:[A-Z][a-z]{2} +\d{1,2} [\d:.]+ )?([A-Za-z][\w.-]*\d[\w.-]*)"
+    r" [\w./-]+(?:\[\d+\])?: "
+)
+
+_HOSTS: Final = (
+    _SYSLOG,
+    r"^([A-Za-z][\w.-]*):\d+:\d+ \[\d+\] ",
+    r"^\[([A-Za-z][\w.-]*\d):\d+",
+)
+"""Where lines name their host besides in a prefix: syslog's form, NCCL's, MPI's."""
+
+_LINK: Final = r"^(?:During handling of the above exception|The above exception was the direct)"
+
+
+def read_failure_lines(path: Path, source: str, options: ReadOptions) -> Iterator[pl.DataFrame]:
+    """Yield the lines of a log that may tell of a failure, a part of the log at a time.
+
+    Args:
+        path: The log, plain or packed.
+        source: The name to quote.
+        options: Zone of stamps that carry none.
+
+    Yields:
+        `FAILURE_LINES`, in the log's order; `host` and `rank` that a line does not tell are those
+        of the file's name. A traceback that two parts share is told by its last line alone.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    name = log_name(path.name, source)
+    before = 0
+    with open_unpacked(path) as stream:
+        for data in line_blocks(stream, BLOCK_BYTES):
+            raw = raw_lines(data, before)
+            before += data.count(b"\n")
+            lines = open_lines(_worth_opening(raw), options.time_zone)
+            placed = _placed(lines, options.time_zone)
+            yield (
+                _told(placed)
+                .with_columns(
+                    pl.col("host").fill_null(pl.lit(name.host, dtype=pl.String)),
+                    pl.col("rank").fill_null(pl.lit(name.rank, dtype=pl.Int32)),
+                    source=pl.lit(source),
+                )
+                .select(pl.col(column).cast(kind) for column, kind in FAILURE_LINES.items())
+            )
+
+
+def _worth_opening(raw: pl.DataFrame) -> pl.DataFrame:
+    """Return the raw lines that may tell of a failure, and those after the start of a traceback."""
+    text = raw["text"]
+    at = pl.int_range(pl.len())
+    start = pl.when(text.str.contains(TRACEBACK_START)).then(at).forward_fill()
+    is_near = (at - start).fill_null(MAX_BLOCK_LINES + 1) <= MAX_BLOCK_LINES
+    return raw.filter(is_near | may_be_failure(pl.col("text")))
+
+
+def _placed(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
+    """Return the lines with the time and the host that their texts begin with."""
+    text = pl.col("text")
+    hosts = [canonical_host(text.str.extract(pattern)) for pattern in _HOSTS]
+    time = pl.when(text.str.contains(_STAMPED)).then(iso_time(text, time_zone))
+    return lines.with_columns(
+        pl.coalesce("time", time).alias("time"), pl.coalesce("host", *hosts).alias("host")
+    )
+
+
+def _told(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each block and each line besides that may tell of a failure."""
+    marked = _marked(lines)
+    blocks = (
+        marked.filter("in_block")
+        .group_by("printer", "stretch", maintain_order=True)
+        .agg(
+            pl.col("line", "position", "time", "host", "rank").first(),
+            pl.col("text").last().str.strip_chars(),
+            pl.col("text").str.join("\n").str.head(MAX_BLOCK_CHARACTERS).alias("block"),
+        )
+        .drop("printer", "stretch")
+    )
+    alone = marked.filter(~pl.col("in_block") & may_be_failure(pl.col("text"))).filter(
+        ~pl.col("text").str.contains(_LINK)
+    )
+    both = pl.concat([blocks, alone.select(*blocks.columns[:-1])], how="diagonal").sort("line")
+    is_block = pl.col("block").is_not_null()
+    return both.with_columns(
+        pl.lit(None).alias("kind"),
+        pl.lit(None).alias("code"),
+        pl.lit(1).alias("count"),
+        last=pl.col("time"),
+        is_failure=is_block | looks_like_failure(pl.col("text")),
+    )
+
+
+def _marked(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return the lines with their printer, its stretch, and whether they are of its traceback.
+
+    A block runs from its start over deeper lines to the first that is not: the exception.
+    """
+    starts = pl.col("text").str.contains(TRACEBACK_START)
+    depth = pl.col("text").str.extract(r"^(\s*)").str.len_chars()
+    keyed = lines.with_columns(printer=printer(), starts=starts, depth=depth)
+    parted = keyed.with_columns(stretch=pl.col("starts").cum_sum().over("printer"))
+    own = ("printer", "stretch")
+    shallow = ~pl.col("starts") & (pl.col("depth") <= pl.col("depth").first().over(own))
+    ended = shallow.cum_sum().over(own)
+    in_block = (pl.col("stretch") > 0) & ((ended == 0) | (shallow & (ended == 1)))
+    return parted.with_columns(in_block=in_block)

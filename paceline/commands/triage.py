@@ -1,0 +1,58 @@
+"""`paceline triage`: which known failures logs tell of, and which are new."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from collectors.signatures.library import SignatureFileError, read_signatures
+from collectors.sniffing import ReadOptions
+from collectors.storage.store import is_store
+from detectors.triage import TriageParams, find_families
+from paceline.commands.arguments import Format, TimeZoneOption, refused, zone_name
+from paceline.history import read_history
+from paceline.progress import progress_bar
+from paceline.sources import find_files
+from paceline.triage import failure_lines
+from paceline.triage_output import triage_bytes, triage_text
+
+
+def triage_command(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Logs, folders of them, or a store.")
+    ],
+    signatures: Annotated[
+        Path | None,
+        typer.Option("--signatures", metavar="FILE", help="Failures of your own, as YAML."),
+    ] = None,
+    output: Annotated[
+        Format, typer.Option("--format", help="text for people, json for machines.")
+    ] = Format.TEXT,
+    time_zone: TimeZoneOption = "UTC",
+) -> None:
+    """Sort the failures that logs tell of: known families with what helped then, and new ones.
+
+    Example: paceline triage logs/
+
+    Exit 0: ran, with failures or without. 1: nothing could be read. 2: bad arguments.
+    """
+    try:
+        library = read_signatures(signatures)
+    except SignatureFileError as error:
+        raise refused(str(error)) from error
+    except OSError as error:
+        raise refused(f"--signatures {signatures} cannot be read: {error.strerror}") from error
+    options = ReadOptions(time_zone=zone_name(time_zone))
+    reading = read_history(paths, options)
+    files = find_files([path for path in paths if not is_store(path)])
+    with progress_bar("Looking for failures", Console(stderr=True)) as say:
+        lines = failure_lines(files, reading, options, say)
+    triage = find_families(lines.lazy(), library.lazy(), TriageParams())
+    looked_at = int(lines["count"].sum())
+    if output is Format.JSON:
+        sys.stdout.buffer.write(triage_bytes(triage, looked_at))
+        sys.stdout.buffer.flush()
+    else:
+        typer.echo(triage_text(triage, looked_at), nl=False)
