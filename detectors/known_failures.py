@@ -98,7 +98,8 @@ def nearest_families(shapes: pl.Series, signatures: pl.DataFrame, space: TextSpa
 def _lengths(likeness: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return how long the sum of each family's wordings is; never 0, which wordless ones have."""
     blocks = np.add.reduceat(np.add.reduceat(likeness, starts, axis=0), starts, axis=1)
-    return np.sqrt(np.maximum(np.diag(blocks), 1.0))
+    lengths: NDArray[np.float64] = np.sqrt(np.maximum(np.diag(blocks), 1.0))
+    return lengths
 
 
 def _likeness(
