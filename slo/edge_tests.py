@@ -17,6 +17,7 @@ from slo.example_series import Labels, group_of, series_text
 from slo.expected_alerts import expectation, expected_pair, expected_route
 from slo.guard_conditions import PERIOD_TOTAL, guard_allows, normal_quantile
 from slo.objectives import Objective
+from slo.promtool_tests import ALERTS, RuleTest
 from slo.records import record_name
 from slo.windows import BurnWindow, duration, spent_budget
 
@@ -25,8 +26,6 @@ EDGE: Final = 1e-9
 _MANY: Final = 1e24
 """So many events that no guard by confidence doubts their ratio."""
 _FEW: Final = 50.0
-
-RuleTest = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +183,7 @@ def _pair_test(
         "name": f"{objective.name}: {window.name}: {name}",
         "interval": duration(step),
         "input_series": series,
-        "alert_rule_test": [
+        ALERTS: [
             expectation(objective, PAIR_SUFFIX, at, pairs),
             expectation(objective, ROUTED_SUFFIXES[window.severity], at, routed),
         ],

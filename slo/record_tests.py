@@ -12,7 +12,7 @@ from slo.data_rules import (
     data_labels,
     fault_seconds,
 )
-from slo.edge_tests import EDGE, RuleTest, record_inputs
+from slo.edge_tests import EDGE, record_inputs
 from slo.example_histories import (
     EVENTS_PER_SAMPLE,
     History,
@@ -25,6 +25,7 @@ from slo.expected_alerts import expectation, filled_groups
 from slo.growth import MAX_BAD_EXCESS_COUNT, MAX_BAD_EXCESS_RATIO, MAX_GOOD_EXCESS_RATIO
 from slo.objectives import Counting, Method, Objective
 from slo.piece_rules import max_slice_ratio
+from slo.promtool_tests import ALERTS, VALUES, RuleTest, promtool_test
 from slo.records import BUDGET, BUDGET_LEFT, PERIOD_BURN, of_objective, piece_name, record_name
 from slo.windows import duration
 
@@ -58,12 +59,8 @@ def _budget_test(objective: Objective) -> RuleTest:
         _record_check(objective, name, value, 0, has_group=name != BUDGET)
         for name, value in values.items()
     ]
-    return _expression_test(
-        objective,
-        "the budget",
-        record_inputs(objective, spent, group_of(objective, _GROUP), 1),
-        checks,
-    )
+    inputs = record_inputs(objective, spent, group_of(objective, _GROUP), 1)
+    return promtool_test(objective, "the budget", inputs, VALUES, checks)
 
 
 def _sample_tests(objective: Objective) -> list[RuleTest]:
@@ -87,7 +84,7 @@ def _sample_tests(objective: Objective) -> list[RuleTest]:
             values=[value],
         )
         check = _record_check(objective, name, counted, 0, has_group=True)
-        tests.append(_expression_test(objective, f"a sample {where}", [gauge.input], [check]))
+        tests.append(promtool_test(objective, f"a sample {where}", [gauge.input], VALUES, [check]))
     return tests
 
 
@@ -114,7 +111,7 @@ def _slice_tests(objective: Objective) -> list[RuleTest]:
             2 * cut.seconds,
             has_group=True,
         )
-        tests.append(_expression_test(objective, f"a slice {where}", series, [check]))
+        tests.append(promtool_test(objective, f"a slice {where}", series, VALUES, [check]))
     return tests
 
 
@@ -154,8 +151,8 @@ def _fault_tests(objective: Objective) -> list[RuleTest]:
             count=fires_at // sample + 1,
         )
         check = expectation(objective, "DataFault", fires_at, [alert] if is_fault else [])
-        test = _expression_test(objective, f"a fault {where}", [s.input for s in steady], [])
-        tests.append(test | {"alert_rule_test": [check]})
+        series = [one.input for one in steady]
+        tests.append(promtool_test(objective, f"a fault {where}", series, ALERTS, [check]))
     return tests
 
 
@@ -204,19 +201,4 @@ def _record_check(
         "expr": of_objective(objective, name),
         "eval_time": duration(second),
         "exp_samples": [{"labels": series_text(name, labels), "value": value}],
-    }
-
-
-def _expression_test(
-    objective: Objective,
-    name: str,
-    series: list[dict[str, str]],
-    checks: list[dict[str, object]],
-) -> RuleTest:
-    """Return a test of promtool for what is recorded."""
-    return {
-        "name": f"{objective.name}: {name}",
-        "interval": duration(sample_seconds(objective)),
-        "input_series": series,
-        "promql_expr_test": checks,
     }

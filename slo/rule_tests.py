@@ -28,9 +28,10 @@ from slo.example_histories import (
 )
 from slo.expected_alerts import alert_tests, evaluated, expectation, filled_groups
 from slo.objectives import Counting, Objective
+from slo.promtool_tests import ALERTS, RuleTest, promtool_test
 from slo.record_tests import record_tests
 from slo.rules import group_names
-from slo.windows import MINUTE_SECONDS, duration
+from slo.windows import MINUTE_SECONDS
 from slo.yaml_text import dump_yaml
 
 _HEALTHY_STEPS: Final = 30
@@ -39,8 +40,6 @@ _SLOW_STEPS: Final = 30
 _RECOVERED_STEPS: Final = 40
 _SAMPLES_BEFORE_END: Final = 11
 _STRUCK, _SPARED = "a", "b"
-
-RuleTest = dict[str, object]
 
 
 def burn_rule_tests(objective: Objective, *, rules_file: str) -> str:
@@ -91,7 +90,8 @@ def _history_test(objective: Objective, name: str, histories: list[History]) -> 
     end = (len(histories[0].values) - 1) * sample // step * step
     seconds = {end} | {each - lag for each in judged.changes for lag in (0, step)}
     checks = [check for second in sorted(seconds) for check in alert_tests(judged, second)]
-    return _test(objective, name, [one.input for one in histories], checks)
+    series = [one.input for one in histories]
+    return promtool_test(objective, name, series, ALERTS, checks)
 
 
 def _course(stretches: list[tuple[float, int]]) -> Course:
@@ -128,7 +128,7 @@ def _stopped(objective: Objective) -> RuleTest:
         second = (last + edge + lag) // step * step
         is_missed = MAX_AGE_SECONDS < second - last <= FORGET_SECONDS
         checks.append(expectation(objective, "DataAge", second, [alert] if is_missed else []))
-    return _test(objective, "no newer samples", [total.input], checks)
+    return promtool_test(objective, "no newer samples", [total.input], ALERTS, checks)
 
 
 def _nothing(objective: Objective) -> RuleTest:
@@ -151,19 +151,4 @@ def _nothing(objective: Objective) -> RuleTest:
             )
         ),
     ]
-    return _test(objective, "no series at all", [], checks)
-
-
-def _test(
-    objective: Objective,
-    name: str,
-    series: list[dict[str, str]],
-    checks: list[dict[str, object]],
-) -> RuleTest:
-    """Return one test of promtool."""
-    return {
-        "name": f"{objective.name}: {name}",
-        "interval": duration(sample_seconds(objective)),
-        "input_series": series,
-        "alert_rule_test": checks,
-    }
+    return promtool_test(objective, "no series at all", [], ALERTS, checks)
