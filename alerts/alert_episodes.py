@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from alerts.notifications import NotifiedAlert
+from slo.bridged_firings import MAX_BREAK_SECONDS
 
 
 class EndKind(StrEnum):
@@ -38,7 +39,7 @@ class EpisodeParams:
 
     interval_seconds: float = 300.0
     max_silent_intervals: int = 4
-    max_break_seconds: float = 600.0
+    max_break_seconds: float = MAX_BREAK_SECONDS
 
     @property
     def silence(self) -> timedelta:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from alerts.zoned_times import zoned
+from detectors.verdicts import rfc3339
 
 MAX_SUMMARY_LENGTH: Final = 1024
 """Longest summary that the Events API takes, in characters."""
@@ -63,7 +64,7 @@ def pagerduty_event(
             "summary": _shortened(page.summary),
             "source": page.source,
             "severity": page.severity,
-            "timestamp": zoned(page.start).isoformat(),
+            "timestamp": rfc3339(zoned(page.start)),
         },
         "links": [{"href": page.live_url, "text": "What fires now"}],
     }

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from alerts.zoned_times import zoned
+from detectors.verdicts import rfc3339
 
 
 class SilenceError(ValueError):
@@ -42,7 +43,7 @@ def silence_body(
     _refuse_labels(labels)
     if starts_at >= ends_at:
         raise SilenceError(
-            f"wanted an end after the start, found {_text(starts_at)} to {_text(ends_at)}"
+            f"wanted an end after the start, found {rfc3339(starts_at)} to {rfc3339(ends_at)}"
         )
     if not author.strip():
         raise SilenceError("wanted an author: somebody answers for the silence")
@@ -52,8 +53,8 @@ def silence_body(
     ]
     return {
         "matchers": matchers,
-        "startsAt": _text(starts_at),
-        "endsAt": _text(ends_at),
+        "startsAt": rfc3339(starts_at),
+        "endsAt": rfc3339(ends_at),
         "createdBy": author,
         "comment": comment,
     }
@@ -68,8 +69,3 @@ def _refuse_labels(labels: Mapping[str, str]) -> None:
         raise SilenceError(
             f"wanted names of labels, of letters, digits and underscores, found {wrong}"
         )
-
-
-def _text(time: datetime) -> str:
-    """Return a time in UTC as RFC 3339 has it."""
-    return time.isoformat().replace("+00:00", "Z")

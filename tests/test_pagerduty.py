@@ -23,7 +23,7 @@ TRIGGER = HEAD | {
         "summary": "Training steps keep their pace: budget burns fast",
         "source": "orion",
         "severity": "critical",
-        "timestamp": "2026-01-01T10:00:00+00:00",
+        "timestamp": "2026-01-01T10:00:00Z",
     },
     "links": [{"href": "https://paceline.example/groups/k", "text": "What fires now"}],
 }
@@ -64,5 +64,5 @@ def test_long_summary() -> None:
         "summary": "x" * (MAX_SUMMARY_LENGTH - 1) + "…",
         "source": "orion",
         "severity": "error",
-        "timestamp": "2026-01-01T10:00:00+00:00",
+        "timestamp": "2026-01-01T10:00:00Z",
     }
