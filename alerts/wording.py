@@ -53,6 +53,11 @@ def count_text(count: float | None) -> str:
     return f"{count:.0f}" if count is not None and isfinite(count) else "?"
 
 
+def counted_text(count: int, noun: str) -> str:
+    """Return how many there are of a thing, as in `1 run` or `1,200 runs`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def amount_text(amount: float | None) -> str:
     """Return an amount with a decimal below ten."""
     if amount is None:

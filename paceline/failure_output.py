@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from alerts.wording import amount_text, percent_text, span_text
+from alerts.wording import amount_text, counted_text, percent_text, span_text
 from paceline.failure_tables import by_cause, by_host, by_week
 from paceline.fleet_review import FleetReview
 from paceline.goodput_output import NAMELESS, plain_rows
@@ -141,8 +141,8 @@ def _head(review: FleetReview) -> str:
     known = f" They cost {amount_text(lost)} GPU-hours{second}." if lost else ""
     runs = review.lives["run"].n_unique()
     return (
-        f"{runs:,} runs, {review.lives.height:,} attempts: {costs.height:,} ended without a plan, "
-        f"{ours:,} by infrastructure.{known}\n"
+        f"{counted_text(runs, 'run')}, {counted_text(review.lives.height, 'attempt')}: "
+        f"{costs.height:,} ended without a plan, {ours:,} by infrastructure.{known}\n"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from alerts.wording import amount_text, percent_text, span_text
+from alerts.wording import amount_text, counted_text, percent_text, span_text
 from detectors.verdicts import rfc3339
 from paceline.fleet_review import FleetReview
 from slo.losses import SECONDS_PER_HOUR
@@ -80,9 +80,8 @@ def _head(runs: pl.DataFrame) -> str:
     hours = pl.col("wall_seconds") - pl.col("queue_seconds").fill_null(0.0)
     held = float((sized.select(hours * pl.col("ranks"))).to_series().sum()) / SECONDS_PER_HOUR
     lost = float(sized["gpu_hours_lost"].sum())
-    noun = "run" if runs.height == 1 else "runs"
     stepping = runs["goodput_ratio"].drop_nulls().len()
-    head = f"{runs.height:,} {noun}, {stepping:,} with steps"
+    head = f"{counted_text(runs.height, 'run')}, {stepping:,} with steps"
     if not held:
         return f"{head}; GPU-hours are not known.\n"
     return (

@@ -1,6 +1,5 @@
 """`paceline analyze`: drop logs, scrapes and dumps in; get culprit, timeline and report."""
 
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, get_args
@@ -17,9 +16,11 @@ from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
 from paceline.commands.arguments import (
     BootOption,
     Format,
+    FormatOption,
     HostOption,
     TakenOption,
     XidTableOption,
+    answer,
     host_name,
     moment,
     refused,
@@ -40,9 +41,7 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         list[Path],
         typer.Argument(metavar="PATH...", help="Files, folders or a store; files are sniffed."),
     ],
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for report.html and analysis.json.")
     ] = None,
@@ -92,11 +91,7 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
     console = Console(stderr=True)
     with progress_bar("Detecting", console) as say:
         analysis = analyze(reading, AnalysisParams(), say)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(analysis_bytes(analysis))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(analysis_text(analysis), nl=False)
+    answer(output, lambda: analysis_bytes(analysis), lambda: analysis_text(analysis))
     if out is not None:
         _write(analysis, out, paths, quiet=output is Format.JSON)
     if kinds & {one.kind for one in analysis.verdicts}:

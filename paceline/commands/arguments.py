@@ -1,5 +1,8 @@
-"""What commands share: formats, times and zones as arguments, and the one line of a refusal."""
+"""What commands share: arguments, how they answer, and the one line of a refusal."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -49,6 +52,32 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+FormatOption: TypeAlias = Annotated[
+    Format, typer.Option("--format", help="text for people, json for machines.")
+]
+
+
+def answer(
+    output: Format, for_machines: Callable[[], bytes], for_people: Callable[[], str]
+) -> None:
+    """Print what was asked for, in the form that was asked for."""
+    if output is Format.JSON:
+        sys.stdout.buffer.write(for_machines())
+        sys.stdout.buffer.flush()
+    else:
+        typer.echo(for_people(), nl=False)
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Make a folder for what is written in the block, or refuse it in one line."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise refused(f"cannot write to {folder}: {error.strerror}; give another --out") from error
 
 
 def refused(message: str, *, code: int = 2) -> typer.Exit:

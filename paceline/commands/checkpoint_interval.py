@@ -1,6 +1,5 @@
 """`paceline checkpoint-interval`: how often to save, from the failure rate that was measured."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -8,9 +7,11 @@ import typer
 from collectors.sniffing import ReadOptions
 from paceline.commands.arguments import (
     Format,
+    FormatOption,
     HistoryPaths,
     MinNodesOption,
     TimeZoneOption,
+    answer,
     refused,
     zone_name,
 )
@@ -22,9 +23,7 @@ from slo.rates_by_size import RateParams
 
 def checkpoint_interval_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
     paths: HistoryPaths,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     nodes: Annotated[
         int | None, typer.Option(min=1, help="Of a job that is planned; default: those seen.")
     ] = None,
@@ -46,8 +45,4 @@ def checkpoint_interval_command(  # noqa: PLR0913, PLR0917 -- one argument an op
     if review.lives.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)
     plans = plans_of(review, nodes, write_seconds)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(interval_bytes(review, plans))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(interval_text(review, plans, top), nl=False)
+    answer(output, lambda: interval_bytes(review, plans), lambda: interval_text(review, plans, top))

@@ -1,6 +1,5 @@
 """`paceline doctor`: which sources answer, which signals are missing, and what that blinds."""
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,15 @@ from collectors.storage.store import Store, Wanted
 from collectors.storage.store_commits import NoStoreError
 from collectors.storage.store_migrations import NewerStoreError
 from paceline.checkups import Checkup, CheckupParams, GoneMetric, SourceCheck, examine
-from paceline.commands.arguments import Format, refused, server_address, utc, zone_name
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    answer,
+    refused,
+    server_address,
+    utc,
+    zone_name,
+)
 from paceline.doctor_output import checkup_json, checkup_text
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
@@ -51,9 +58,7 @@ def doctor_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     time_zone: Annotated[
         str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
     ] = "UTC",
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
 ) -> None:
     """Say which sources answer, what each detector needs and does not get, and what that blinds.
 
@@ -86,12 +91,12 @@ def doctor_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
 
 
 def _print(checkup: Checkup, output: Format) -> None:
-    if output is Format.JSON:
-        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        sys.stdout.buffer.write(orjson.dumps(checkup_json(checkup), option=options))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(checkup_text(checkup), nl=False)
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    answer(
+        output,
+        lambda: orjson.dumps(checkup_json(checkup), option=options),
+        lambda: checkup_text(checkup),
+    )
 
 
 def _files(paths: Sequence[Path], options: ReadOptions) -> Reading:

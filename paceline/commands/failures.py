@@ -1,6 +1,5 @@
 """`paceline failures`: what ended jobs, what that cost, how often, and what hangs on each part."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +8,15 @@ import typer
 from collectors.sniffing import ReadOptions
 from paceline.commands.arguments import (
     Format,
+    FormatOption,
     GpusPerNodeOption,
     HistoryPaths,
     MinNodesOption,
     OutOption,
     TimeZoneOption,
+    answer,
     refused,
+    writing_to,
     zone_name,
 )
 from paceline.failure_output import failure_bytes, failure_text
@@ -25,9 +27,7 @@ from slo.rates_by_size import RateParams
 
 def failures_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
     paths: HistoryPaths,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     out: OutOption = None,
     top: Annotated[int, typer.Option(min=1, help="Rows of each table.")] = 10,
     min_nodes: MinNodesOption = 1,
@@ -45,11 +45,7 @@ def failures_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the
     review = review_fleet(reading, params)
     if review.lives.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(failure_bytes(review))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(failure_text(review, top), nl=False)
+    answer(output, lambda: failure_bytes(review), lambda: failure_text(review, top))
     if out is not None:
         _write(review, out, quiet=output is Format.JSON)
 
@@ -58,12 +54,9 @@ def _write(review: FleetReview, folder: Path, *, quiet: bool) -> None:
     """Write the page and the JSON."""
     from paceline.reports.failures_page import failures_page  # noqa: PLC0415 -- loads for long
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        page = folder / "failures.html"
+    page = folder / "failures.html"
+    with writing_to(folder):
         page.write_text(failures_page(review), encoding="utf-8")
         (folder / "failures.json").write_bytes(failure_bytes(review))
-    except OSError as error:
-        raise refused(f"--out {folder} cannot be written: {error.strerror}", code=1) from error
     if not quiet:
         typer.echo(f"Wrote {page} and failures.json")

@@ -1,6 +1,5 @@
 """`paceline goodput`: where the time of runs went, in parts that sum to the wall."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +8,14 @@ import typer
 from collectors.sniffing import ReadOptions
 from paceline.commands.arguments import (
     Format,
+    FormatOption,
     GpusPerNodeOption,
     HistoryPaths,
     OutOption,
     TimeZoneOption,
+    answer,
     refused,
+    writing_to,
     zone_name,
 )
 from paceline.fleet_review import FleetParams, FleetReview, review_fleet
@@ -23,9 +25,7 @@ from paceline.history import read_history
 
 def goodput_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
     paths: HistoryPaths,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     out: OutOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many runs to print.")] = 10,
     gpus_per_node: GpusPerNodeOption = None,
@@ -44,11 +44,7 @@ def goodput_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
             "no run with a clock there; give step logs with times, or the scheduler's accounts",
             code=1,
         )
-    if output is Format.JSON:
-        sys.stdout.buffer.write(goodput_bytes(review))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(goodput_text(review, top), nl=False)
+    answer(output, lambda: goodput_bytes(review), lambda: goodput_text(review, top))
     if out is not None:
         _write(review, out, quiet=output is Format.JSON)
 
@@ -57,12 +53,9 @@ def _write(review: FleetReview, folder: Path, *, quiet: bool) -> None:
     """Write the page and the JSON."""
     from paceline.reports.goodput_page import goodput_page  # noqa: PLC0415 -- drawing loads for long
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        page = folder / "goodput.html"
+    page = folder / "goodput.html"
+    with writing_to(folder):
         page.write_text(goodput_page(review), encoding="utf-8")
         (folder / "goodput.json").write_bytes(goodput_bytes(review))
-    except OSError as error:
-        raise refused(f"--out {folder} cannot be written: {error.strerror}", code=1) from error
     if not quiet:
         typer.echo(f"Wrote {page} and goodput.json")

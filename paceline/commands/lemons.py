@@ -1,6 +1,5 @@
 """`paceline lemons`: which nodes and GPUs end jobs again and again, over weeks of history."""
 
-import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +11,14 @@ from collectors.sniffing import ReadOptions
 from detectors.lemon_histories import Records
 from detectors.lemon_params import LemonParams
 from detectors.lemons import review_lemons
-from paceline.commands.arguments import Format, refused, utc, zone_name
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    answer,
+    refused,
+    utc,
+    zone_name,
+)
 from paceline.history import read_history
 from paceline.lemon_output import lemon_bytes, lemon_text
 
@@ -22,9 +28,7 @@ def lemons_command(
         list[Path],
         typer.Argument(metavar="PATH...", help="Accounts, logs and node states, or a store."),
     ],
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     as_of: Annotated[
         datetime | None, typer.Option(help="Judge as of this time, in UTC; default: the last job.")
     ] = None,
@@ -46,8 +50,4 @@ def lemons_command(
     asked = replace(params.history, as_of=as_of and utc(as_of))
     params = replace(params, history=asked)
     review = review_lemons(Records.of(reading), params)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(lemon_bytes(review, top))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(lemon_text(review, params, top), nl=False)
+    answer(output, lambda: lemon_bytes(review, top), lambda: lemon_text(review, params, top))

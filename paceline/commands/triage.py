@@ -1,6 +1,5 @@
 """`paceline triage`: which known failures logs tell of, and which are new."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,14 @@ from collectors.signatures.library import SignatureFileError, read_signatures
 from collectors.sniffing import ReadOptions
 from collectors.storage.store import is_store
 from detectors.triage import TriageParams, find_families
-from paceline.commands.arguments import Format, TimeZoneOption, refused, zone_name
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    TimeZoneOption,
+    answer,
+    refused,
+    zone_name,
+)
 from paceline.history import read_history
 from paceline.progress import progress_bar
 from paceline.sources import find_files
@@ -27,9 +33,7 @@ def triage_command(
         Path | None,
         typer.Option("--signatures", metavar="FILE", help="Failures of your own, as YAML."),
     ] = None,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     time_zone: TimeZoneOption = "UTC",
 ) -> None:
     """Sort the failures that logs tell of: known families with what helped then, and new ones.
@@ -51,8 +55,4 @@ def triage_command(
         lines = failure_lines(files, reading, options, say)
     triage = find_families(lines.lazy(), library.lazy(), TriageParams())
     looked_at = int(lines["count"].sum())
-    if output is Format.JSON:
-        sys.stdout.buffer.write(triage_bytes(triage, looked_at))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(triage_text(triage, looked_at), nl=False)
+    answer(output, lambda: triage_bytes(triage, looked_at), lambda: triage_text(triage, looked_at))

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from paceline.budget_output import budget_text
 from paceline.reports.budget_plot import budget_plot
+from paceline.reports.page_templates import page_templates
 from slo.budget_reviews import ObjectiveReview
 
 
@@ -18,15 +16,6 @@ def build_budget_page(source: str, reviews: Sequence[ObjectiveReview], top: int)
         reviews: The objectives.
         top: How many groups and contributors of each to show.
     """
-    environment = Environment(
-        loader=PackageLoader("paceline.reports", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # Drawings are our own: Vega escapes the names that it writes into them.
-    environment.filters["drawing"] = Markup
     parts = [
         {
             "title": one.objective.title,
@@ -37,4 +26,4 @@ def build_budget_page(source: str, reviews: Sequence[ObjectiveReview], top: int)
         }
         for number, one in enumerate(reviews)
     ]
-    return environment.get_template("budgets.html.j2").render(source=source, parts=parts)
+    return page_templates().get_template("budgets.html.j2").render(source=source, parts=parts)

@@ -10,16 +10,16 @@ from datetime import datetime
 from typing import Final
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from alerts.incidents import Incident
 from alerts.pages import page_text
 from alerts.titles import subject_text
-from alerts.wording import amount_text, clock_text, count_text, percent_text, rate_text, span_text
+from alerts.wording import clock_text, count_text, rate_text
 from collectors.texts.templates import filled
 from detectors.verdicts import sort_verdicts
 from paceline.reports.contents import ReportContents
+from paceline.reports.page_templates import page_templates
 from paceline.reports.peer_plot import PeerPlot, peer_plots
 from paceline.reports.rank_map import MISSING_COLOR, RATIO_COLORS, RATIO_STOPS, rank_map
 from paceline.reports.step_plot import step_plot
@@ -168,24 +168,14 @@ def _moment(time: datetime | None) -> str:
 
 def _environment() -> Environment:
     """Return the templates with the words that they may use; names from data are escaped."""
-    environment = Environment(
-        loader=PackageLoader("paceline.reports", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates()
     environment.filters |= {
         "clock": clock_text,
         "moment": _moment,
-        "span": span_text,
-        "percent": percent_text,
         "rate": rate_text,
-        "amount": amount_text,
         "count": count_text,
         "summary": _summary,
         "page": page_text,
         "who": subject_text,
-        "drawing": Markup,  # drawings are our own: Vega escapes the names that it writes into them
     }
     return environment

@@ -5,7 +5,7 @@ from typing import Final
 from paceline.failure_output import failure_text
 from paceline.failure_tables import by_week
 from paceline.fleet_review import FleetReview
-from paceline.reports.goodput_page import page_environment
+from paceline.reports.page_templates import page_templates
 from paceline.reports.stacked_bars import Bar, stacked_bars
 from slo.failures import CAUSES
 
@@ -31,7 +31,7 @@ def failures_page(review: FleetReview) -> str:
     most = max((sum(bar.parts.values()) for bar in bars), default=1.0)
     causes = set(weeks["cause"])
     return (
-        page_environment()
+        page_templates()
         .get_template("failures.html.j2")
         .render(
             drawing=stacked_bars(bars, whole=most, prefix="failures") if bars else None,

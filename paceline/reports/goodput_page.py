@@ -3,12 +3,10 @@
 from typing import Any, Final
 
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from alerts.wording import amount_text, percent_text, span_text
 from paceline.fleet_review import FleetReview
 from paceline.goodput_output import NAMELESS, ettr_text, goodput_phrase, worst_first
+from paceline.reports.page_templates import page_templates
 from paceline.reports.stacked_bars import Bar, stacked_bars
 from slo.parts import PARTS
 
@@ -17,24 +15,6 @@ MAX_BARS: Final = 12
 those with steps come first."""
 
 MAX_ROWS: Final = 200
-
-
-def page_environment() -> Environment:
-    """Return the templates of pages for owners of a fleet; names from data are escaped."""
-    environment = Environment(
-        loader=PackageLoader("paceline.reports", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "span": span_text,
-        "percent": percent_text,
-        "amount": amount_text,
-        "drawing": Markup,  # drawings are our own: Vega escapes the names that it writes into them
-    }
-    return environment
 
 
 def goodput_page(review: FleetReview) -> str:
@@ -50,7 +30,7 @@ def goodput_page(review: FleetReview) -> str:
     known = [row for row in rows if row["goodput_ratio"] is not None]
     bars = [_bar(row) for row in (known or rows)[:MAX_BARS]]
     return (
-        page_environment()
+        page_templates()
         .get_template("goodput.html.j2")
         .render(
             runs=rows,

@@ -1,7 +1,5 @@
 """`paceline slo backtest`: what a policy would have paged over history, and what another would."""
 
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,48 +9,33 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from collectors.metrics.prometheus import RefusedQueryError, UnreachablePrometheusError
 from collectors.sniffing import ReadOptions
-from collectors.storage.store_migrations import NewerStoreError
 from paceline.analysis import AnalysisParams, analyze
 from paceline.backtest_output import backtest_bytes, backtest_text
 from paceline.backtests import CURRENT, Backtest, BacktestParams, run_backtest
-from paceline.commands.arguments import Format, moment, refused, zone_name
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    answer,
+    moment,
+    refused,
+    writing_to,
+    zone_name,
+)
+from paceline.commands.slo.places import UNREADABLE, objectives_of, open_place
 from paceline.durations import NoDurationError, duration_of
 from paceline.incident_tables import found_incidents, read_incidents
 from paceline.progress import progress_bar
 from paceline.reports.backtest_plot import backtest_svg
-from paceline.series_sources import NoSeriesError, SeriesSource, StepsSource, open_source
-from paceline.sources import NoSuchPathError
+from paceline.series_sources import SeriesSource, StepsSource
 from slo.growth import BurnParams, Mode
-from slo.histories import SeriesColumnsError
-from slo.indicators import MissingColumnError
 from slo.known_incidents import IncidentsError
-from slo.objectives import Objective, TooManyGroupsError
-from slo.policy_replays import NoHistoryError, ReplayParams
+from slo.objectives import Objective
+from slo.policy_replays import ReplayParams
 from slo.schemes import windows_of
-from slo.specs import load_objectives, load_ready
-from slo.tracks import DuplicateSampleError
 
 FROM_VERDICTS: Final = "verdicts"
 """What stands for a file of incidents: what the detectors find in the same logs."""
-
-DEFAULT_DAYS: Final = 30
-"""How far back a Prometheus is asked where no start is given."""
-
-UNREADABLE: Final = (
-    NoSuchPathError,
-    NewerStoreError,
-    NoSeriesError,
-    NoHistoryError,
-    SeriesColumnsError,
-    UnreachablePrometheusError,
-    RefusedQueryError,
-    MissingColumnError,
-    DuplicateSampleError,
-    TooManyGroupsError,
-)
-"""Why there is nothing to evaluate; each message says the way out."""
 
 
 def backtest_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
@@ -101,9 +84,7 @@ def backtest_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the
         float,
         typer.Option(min=0.0, max=100.0, help="Percent of the budget that makes an event count."),
     ] = 2.0,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -142,11 +123,7 @@ def backtest_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the
     backtest = _backtest(place, policies, incidents, params)
     if out is not None:
         _write(backtest, out)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(backtest_bytes(backtest))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(backtest_text(backtest), nl=False)
+    answer(output, lambda: backtest_bytes(backtest), lambda: backtest_text(backtest))
 
 
 def step_seconds(text: str) -> int:
@@ -158,45 +135,6 @@ def step_seconds(text: str) -> int:
     if step % timedelta(seconds=1):
         raise refused(f"--step '{text}' is no whole number of seconds; give one such as 30s or 1m")
     return int(step.total_seconds())
-
-
-def open_place(
-    source: str,
-    options: ReadOptions,
-    span: tuple[datetime | None, datetime | None],
-    now: Callable[[], datetime],
-) -> SeriesSource:
-    """Return the source that `--from` names, or refuse it.
-
-    Args:
-        source: What was given; empty was not.
-        options: What logs cannot say of themselves.
-        span: What `--start` and `--end` say; a Prometheus is asked for the last month otherwise.
-        now: The clock.
-    """
-    if not source:
-        raise refused(
-            "wanted --from PLACE, found none; name logs, a store, a file of series, or the address "
-            "of a Prometheus, as in --from logs/"
-        )
-    until = span[1] or now()
-    since = span[0] or until - timedelta(days=DEFAULT_DAYS)
-    if since >= until:
-        raise refused(f"--start {since:%FT%TZ} is not before --end {until:%FT%TZ}; swap them")
-    try:
-        with progress_bar("Reading", Console(stderr=True)) as say:
-            return open_source(source, options, (since, until), say)
-    except UNREADABLE as error:
-        raise refused(str(error), code=1) from error
-
-
-def objectives_of(path: Path | None) -> list[Objective]:
-    """Return the objectives of a file, or the ready one for steps, or refuse the file."""
-    try:
-        return [load_ready()] if path is None else load_objectives(path)
-    except (OSError, ValueError) as error:
-        # Every refusal of a document is one of these, and its message already says the way out.
-        raise refused(str(error)) from error
 
 
 def _policies(path: Path | None, alternatives: list[str]) -> dict[str, Objective]:
@@ -262,9 +200,6 @@ def _known(place: SeriesSource, incidents: str | None) -> pl.DataFrame | None:
 
 
 def _write(backtest: Backtest, folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         (folder / "backtest.json").write_bytes(backtest_bytes(backtest))
         (folder / "backtest.svg").write_text(backtest_svg(backtest), encoding="utf-8")
-    except OSError as error:
-        raise refused(f"cannot write to {folder}: {error.strerror}") from error

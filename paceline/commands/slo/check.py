@@ -1,6 +1,5 @@
 """`paceline slo check`: what is doubtful about objectives and rule files, before they are used."""
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,12 @@ from typing import Annotated
 import orjson
 import typer
 
-from paceline.commands.arguments import Format, refused
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    answer,
+    refused,
+)
 from slo.documents import DocumentError
 from slo.lints import LintParams
 from slo.spec_lints import Remark, lint_texts
@@ -25,9 +29,7 @@ def check_command(
             help="Specs of objectives (OpenSLO, Sloth, Pyrra), rule files, or folders of them.",
         ),
     ],
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     scrape_seconds: Annotated[
         int, typer.Option(min=1, help="Seconds between two scrapes.")
     ] = LintParams().scrape_seconds,
@@ -52,11 +54,7 @@ def check_command(
         remarks = lint_texts({str(path): read_text(path) for path in spec_files(*paths)}, params)
     except (FileNotFoundError, DocumentError) as error:
         raise refused(str(error), code=2) from error
-    if output is Format.JSON:
-        sys.stdout.buffer.write(_json(remarks))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(_text(remarks, with_notes=notes), nl=False)
+    answer(output, lambda: _json(remarks), lambda: _text(remarks, with_notes=notes))
     if any(remark.lint.level == "error" for remark in remarks):
         raise typer.Exit(1)
 

@@ -1,6 +1,5 @@
 """`paceline slo report`: how much budget is left, how fast it goes, when it ends, whose it is."""
 
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,8 +11,16 @@ from rich.console import Console
 
 from collectors.sniffing import ReadOptions
 from paceline.budget_output import budget_bytes, budget_text
-from paceline.commands.arguments import Format, moment, refused, zone_name
-from paceline.commands.slo.backtest import UNREADABLE, objectives_of, open_place
+from paceline.commands.arguments import (
+    Format,
+    FormatOption,
+    answer,
+    moment,
+    refused,
+    writing_to,
+    zone_name,
+)
+from paceline.commands.slo.places import UNREADABLE, objectives_of, open_place
 from paceline.findings import DetectorParams, find_all
 from paceline.progress import progress_bar
 from paceline.reports.budget_page import build_budget_page
@@ -51,9 +58,7 @@ def report_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
         str, typer.Option(help="Zone of the calendar month beside a rolling budget.")
     ] = "UTC",
     top: Annotated[int, typer.Option(min=1, help="How many groups and contributors to show.")] = 10,
-    output: Annotated[
-        Format, typer.Option("--format", help="text for people, json for machines.")
-    ] = Format.TEXT,
+    output: FormatOption = Format.TEXT,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for budgets.html and budgets.json.")
     ] = None,
@@ -86,11 +91,11 @@ def report_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     reviews = _reviews(place, wanted, params, at)
     if out is not None:
         _write(out, place.name, reviews, top)
-    if output is Format.JSON:
-        sys.stdout.buffer.write(budget_bytes(place.name, reviews))
-        sys.stdout.buffer.flush()
-    else:
-        typer.echo(budget_text(place.name, reviews, top), nl=False)
+    answer(
+        output,
+        lambda: budget_bytes(place.name, reviews),
+        lambda: budget_text(place.name, reviews, top),
+    )
 
 
 def _asked_span(
@@ -130,10 +135,7 @@ def _with_causes(review: ObjectiveReview, place: SeriesSource) -> ObjectiveRevie
 
 
 def _write(folder: Path, source: str, reviews: list[ObjectiveReview], top: int) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         (folder / "budgets.json").write_bytes(budget_bytes(source, reviews))
         page = build_budget_page(source, reviews, top)
         (folder / "budgets.html").write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise refused(f"cannot write to {folder}: {error.strerror}") from error
