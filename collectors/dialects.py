@@ -51,7 +51,11 @@ from collectors.metrics.metric_files import (
 )
 from collectors.metrics.scrape_archives import stream_exposition
 from collectors.port_logs.link_monitor import wants_link_monitor
-from collectors.readings import Reading, reject_file
+from collectors.readings import (
+    EMPTY_FILE,
+    Reading,
+    reject_file,
+)
 from collectors.slurm.sacct import read_sacct, wants_sacct
 from collectors.slurm.scontrol import read_scontrol, wants_scontrol
 from collectors.slurm.slurm_documents import read_slurm_documents, wants_slurm_documents
@@ -263,7 +267,7 @@ def _dialect_of(path: Path, source: str, dialects: tuple[Dialect, ...]) -> Diale
     except OSError as error:
         return reject_file(source, f"cannot be opened: {error.strerror}")
     if not head.data:
-        return reject_file(source, TORN_START if is_torn_at_start(path) else "empty file")
+        return reject_file(source, TORN_START if is_torn_at_start(path) else EMPTY_FILE)
     dialect = choose(head, dialects)
     if dialect is not None:
         return dialect

@@ -7,7 +7,13 @@ from typing import Any, Final
 import polars as pl
 
 from collectors.frames import REJECTS, conform
-from collectors.readings import FRAMES, MAX_REJECT_CHARACTERS, Reading, fold_rejects
+from collectors.readings import (
+    EMPTY_FILE,
+    FRAMES,
+    MAX_REJECT_CHARACTERS,
+    Reading,
+    fold_rejects,
+)
 from collectors.texts.file_places import FILE_LINES, file_number
 from collectors.training.attempts import STARTED, number_attempts
 
@@ -114,7 +120,7 @@ def _unknown(folded: pl.DataFrame, files: pl.DataFrame) -> pl.DataFrame:
                 pl.col("text").fill_null(""),
                 pl.when("is_empty").then(1).otherwise(pl.col("count").fill_null(0)).alias("count"),
                 reason=pl.when("is_empty")
-                .then(pl.lit("empty file"))
+                .then(pl.lit(EMPTY_FILE))
                 .otherwise(pl.lit("no known format")),
             ),
             REJECTS,

@@ -23,6 +23,9 @@ from collectors.frames import (
     conform,
 )
 
+EMPTY_FILE: Final = "empty file"
+"""Why a file without a byte is rejected."""
+
 MAX_REJECT_CHARACTERS: Final = 200
 """Longer rejected lines are cut: enough to recognise one, too little to fill a report."""
 

@@ -245,6 +245,7 @@ def open_source(
 
     Raises:
         NoSuchPathError: There is no such file or folder.
+        NoSeriesError: A file of series is empty or torn.
         NewerStoreError: A newer Paceline wrote the store.
     """
     if place.startswith(("http://", "https://")):
@@ -264,7 +265,12 @@ def _series_table(path: Path) -> pl.LazyFrame | None:
         return None
     is_parquet = path.suffix == ".parquet"
     table = pl.scan_parquet(path) if is_parquet else pl.scan_csv(path, try_parse_dates=False)
-    schema = table.collect_schema()
+    try:
+        schema = table.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        raise NoSeriesError(
+            f"{path} cannot be read as {path.suffix[1:]}: {error}; give a whole file of series"
+        ) from error
     if not {"metric", "time", "value"} <= set(schema):
         return None
     if is_parquet:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from slo.collision_lints import lint_collisions
 from slo.documents import DocumentError, load_yaml
@@ -9,6 +10,9 @@ from slo.lints import Lint, LintParams
 from slo.objective_lints import lint_objective
 from slo.rule_file_lints import is_rule_file, is_rule_test, lint_rule_file
 from slo.specs import objectives_of
+
+UNREADABLE: Final = "unreadable"
+"""Code of the message about a text that cannot be read; it names the text itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,4 +70,4 @@ def _spec_remarks(specs: Mapping[str, str], params: LintParams) -> list[Remark]:
 
 def _unreadable(subject: str, error: ValueError) -> Remark:
     """Return the message about what cannot be read; the error says the way out itself."""
-    return Remark(subject=subject, lint=Lint(code="unreadable", level="error", text=str(error)))
+    return Remark(subject=subject, lint=Lint(code=UNREADABLE, level="error", text=str(error)))

@@ -269,6 +269,10 @@ def test_prometheus(
     [
         pytest.param([], 2, "wanted --from PLACE", id="no place"),
         pytest.param(["--from", "no/such"], 1, "no such file or folder", id="a missing place"),
+        pytest.param(
+            ["--from", "{empty}"], 1, "cannot be read as csv", id="an empty file of series"
+        ),
+        pytest.param(["--from", "{torn}"], 1, "as parquet: ", id="a torn file of series"),
         pytest.param(["no.yml", "--from", "x"], 2, "found no file no.yml", id="no objective"),
         pytest.param(["--from", "{series}", "--zone", "Mars"], 2, "no time zone", id="no zone"),
         pytest.param(["--from", "{series}", "--as-of", "now"], 2, "is no time", id="no time"),
@@ -280,9 +284,12 @@ def test_prometheus(
         ),
     ],
 )
-def test_refusals(series: str, arguments: list[str], code: int, words: str) -> None:
+def test_refusals(series: str, tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
     """Each mistake gets one line that says the way out."""
-    exit_code, output = asked(*(one.replace("{series}", series) for one in arguments))
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "torn.parquet").write_bytes(Path(series).read_bytes()[:200])
+    places = {"series": series, "empty": tmp_path / "empty.csv", "torn": tmp_path / "torn.parquet"}
+    exit_code, output = asked(*(one.format(**places) for one in arguments))
 
     assert (exit_code, words in output, output.count("\n")) == (code, True, 1), output
 

@@ -65,6 +65,16 @@ def test_nothing(tmp_path: Path) -> None:
     assert asked(str(tmp_path)) == (0, "No failure in 0 lines that could tell of one.\n")
 
 
+def test_nothing_to_read(tmp_path: Path) -> None:
+    """A folder without a file, or with an empty one, is not said to be without failures."""
+    without = asked(str(tmp_path))
+    (tmp_path / "empty.log").touch()
+    with_empty = asked(str(tmp_path))
+
+    for code, output in (without, with_empty):
+        assert (code, "nothing to read there" in output) == (1, True)
+
+
 def test_refused(logs: Path) -> None:
     """A file of failures that is none is refused in one line, before anything is read."""
     wrong = logs / "own.yml"

@@ -1,7 +1,7 @@
 """What commands share: arguments, how they answer, and the one line of a refusal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -71,7 +71,7 @@ def answer(
 
 
 @contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
+def writing_to(folder: Path) -> Generator[None, None, None]:
     """Make a folder for what is written in the block, or refuse it in one line."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,14 @@
 """`paceline triage`: which known failures logs tell of, and which are new."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 from rich.console import Console
 
+from collectors.readings import EMPTY_FILE, FRAMES
 from collectors.signatures.library import SignatureFileError, read_signatures
 from collectors.sniffing import ReadOptions
 from collectors.storage.store import is_store
@@ -53,6 +56,9 @@ def triage_command(
     files = find_files([path for path in paths if not is_store(path)])
     with progress_bar("Looking for failures", Console(stderr=True)) as say:
         lines = failure_lines(files, reading, options, say)
+    known = replace(reading, rejects=reading.rejects.filter(pl.col("reason") != EMPTY_FILE))
+    if lines.is_empty() and not any(known.frame(name).height for name in FRAMES):
+        raise refused("nothing to read there; give logs, or a store", code=1)
     triage = find_families(lines.lazy(), library.lazy(), TriageParams())
     looked_at = int(lines["count"].sum())
     answer(output, lambda: triage_bytes(triage, looked_at), lambda: triage_text(triage, looked_at))

@@ -16,7 +16,7 @@ from paceline.commands.arguments import (
 )
 from slo.documents import DocumentError
 from slo.lints import LintParams
-from slo.spec_lints import Remark, lint_texts
+from slo.spec_lints import UNREADABLE, Remark, lint_texts
 from slo.specs import read_text, spec_files
 from slo.windows import DAY_SECONDS
 
@@ -77,8 +77,7 @@ def _json(remarks: Sequence[Remark]) -> bytes:
 def _text(remarks: Sequence[Remark], *, with_notes: bool) -> str:
     """Return the messages, one a line, and how many there are."""
     lines = [
-        f"{remark.lint.level}: {f'{remark.subject}: ' if remark.subject else ''}"
-        f"{remark.lint.text} [{remark.lint.code}]\n"
+        f"{remark.lint.level}: {_place(remark)}{remark.lint.text} [{remark.lint.code}]\n"
         for remark in remarks
         if with_notes or remark.lint.level != "note"
     ]
@@ -86,6 +85,12 @@ def _text(remarks: Sequence[Remark], *, with_notes: bool) -> str:
         f"{count} {level}{'' if count == 1 else 's'}" for level, count in _counts(remarks).items()
     )
     return f"{''.join(lines)}{counts}{'' if with_notes else ' (--notes prints them)'}\n"
+
+
+def _place(remark: Remark) -> str:
+    """Return what a message is about; one about a file that cannot be read says so itself."""
+    says_itself = remark.lint.code == UNREADABLE or not remark.subject
+    return "" if says_itself else f"{remark.subject}: "
 
 
 def _counts(remarks: Sequence[Remark]) -> dict[str, int]:
