@@ -97,6 +97,14 @@ LEMON_SCORE = Metric(
     labels=("cluster", "node"),
     help="Decayed count of failures blamed on the node, over 28 days.",
 )
+LEMON_SIGNALS = Metric(
+    name="paceline_lemon_signals",
+    kind="gauge",
+    labels=("cluster", "node", "signal"),
+    help="What stands behind a lemon score, over 28 days, by `signal`: failures_alone (of jobs on "
+    "one node), failures_shared, excluding_jobs, xids (distinct), tickets, drains, hours (of use). "
+    "No series: no source counts it.",
+)
 VERDICTS = Metric(
     name="paceline_verdicts",
     kind="gauge",
@@ -108,6 +116,19 @@ INCIDENT_OPEN = Metric(
     kind="gauge",
     labels=("cluster", "incident"),
     help="1 while the incident is open.",
+)
+INCIDENT_TIMESTAMP_SECONDS = Metric(
+    name="paceline_incident_timestamp_seconds",
+    kind="gauge",
+    labels=("cluster", "incident", "mark"),
+    help="Unix time of a mark in the life of an incident: onset, detected, paged, acknowledged, "
+    "mitigated, resolved. No series: it has not happened, or nobody knows when.",
+)
+INCIDENT_LOST_GPU_SECONDS = Metric(
+    name="paceline_incident_lost_gpu_seconds",
+    kind="gauge",
+    labels=("cluster", "incident"),
+    help="Seconds of GPUs that the incident has cost so far. No series: the cost is not known.",
 )
 SOURCE_AGE_SECONDS = Metric(
     name="paceline_source_age_seconds",
@@ -188,8 +209,11 @@ METRICS: tuple[Metric, ...] = (
     NODE_STATE,
     LINK_FAULT_SCORE,
     LEMON_SCORE,
+    LEMON_SIGNALS,
     VERDICTS,
     INCIDENT_OPEN,
+    INCIDENT_TIMESTAMP_SECONDS,
+    INCIDENT_LOST_GPU_SECONDS,
     SOURCE_AGE_SECONDS,
     CHECKPOINTS_TOTAL,
     CHECKPOINT_FAILURES_TOTAL,
