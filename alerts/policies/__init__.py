@@ -1,0 +1,1 @@
+"""Who is told of which incident, when, and what is held back."""

@@ -1,0 +1,1 @@
+"""How the tables of the incident database came to be, one step a file."""
