@@ -104,37 +104,22 @@ def join_incidents(
     faults = group_faults(verdicts, firings, facts.hosts, params)
     radii = blast_radii(faults, facts, now=now)
     incidents = [
-        _incident(fault, radius, params, now) for fault, radius in zip(faults, radii, strict=True)
+        incident_of(fault, radius, params, now) for fault, radius in zip(faults, radii, strict=True)
     ]
     return sorted(incidents, key=_reading_order)
 
 
-def incident_json(incident: Incident) -> dict[str, object]:
-    """Return an incident as the JSON contract has it: times as RFC 3339 in UTC, unset null."""
-    return {item.name: _plain(getattr(incident, item.name)) for item in fields(Incident)}
-
-
-def _plain(value: object) -> object:
-    """Return a field's value as JSON has it."""
-    if isinstance(value, datetime):
-        return rfc3339(value)
-    if isinstance(value, Verdict):
-        return verdict_json(value)
-    if isinstance(value, Firing | BlastRadius):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(one) for one in cast("tuple[object, ...]", value)]
-    return value
-
-
-def _reading_order(incident: Incident) -> tuple[bool, bool, str, str]:
-    onset = rfc3339(incident.onset) if incident.onset else ""
-    return incident.severity != "page", incident.state != "open", onset, incident.id
-
-
-def _incident(
+def incident_of(
     fault: Fault, radius: BlastRadius, params: JoinParams, now: datetime | None
 ) -> Incident:
+    """Return the incident of one fault.
+
+    Args:
+        fault: What belongs together.
+        radius: Whom it hurts.
+        params: Which findings wake someone.
+        now: End of the data that it rests on; null when nothing has a clock.
+    """
     suspects, context = _parts(fault)
     onset, detected, paged_at = fault.onset, _detected(fault), _paged_at(fault, params)
     lead = next(iter((*suspects, *context)), None)
@@ -159,6 +144,29 @@ def _incident(
         blast_radius=radius,
         needed=_needed(suspects, context),
     )
+
+
+def incident_json(incident: Incident) -> dict[str, object]:
+    """Return an incident as the JSON contract has it: times as RFC 3339 in UTC, unset null."""
+    return {item.name: _plain(getattr(incident, item.name)) for item in fields(Incident)}
+
+
+def _plain(value: object) -> object:
+    """Return a field's value as JSON has it."""
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Verdict):
+        return verdict_json(value)
+    if isinstance(value, Firing | BlastRadius):
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in cast("tuple[object, ...]", value)]
+    return value
+
+
+def _reading_order(incident: Incident) -> tuple[bool, bool, str, str]:
+    onset = rfc3339(incident.onset) if incident.onset else ""
+    return incident.severity != "page", incident.state != "open", onset, incident.id
 
 
 def _parts(fault: Fault) -> tuple[tuple[Verdict, ...], tuple[Verdict, ...]]:
