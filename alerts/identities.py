@@ -5,7 +5,7 @@ come in. What is recognised across ticks is who it is about and what is wrong wi
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from alerts.firings import Firing
@@ -16,6 +16,7 @@ from detectors.verdicts import Subject, Verdict
 
 _OF_A_RUN: Final = frozenset({"run", "attempt", "rank", "worker", "dp", "pp", "tp", "ep", "group"})
 """Parts of a subject that a run gives out and takes back; what is left is a thing one can touch."""
+_BURN: Final = ("objective", "run", "severity", "long_seconds", "short_seconds")
 
 
 def digest(*parts: object) -> str:
@@ -30,8 +31,12 @@ def verdict_identity(verdict: Verdict) -> str:
 
 def firing_identity(firing: Firing) -> str:
     """Return a hash of what burns, for whom, in which pair of windows."""
-    pair = (firing.severity, firing.long_seconds, firing.short_seconds)
-    return digest(firing.objective, firing.run, *pair)
+    return digest(*(getattr(firing, name) for name in _BURN))
+
+
+def told_firing_identity(body: Mapping[str, object]) -> str:
+    """Return the identity of a firing in the form of the JSON contract."""
+    return digest(*(body[name] for name in _BURN))
 
 
 def likeness(incident: Incident) -> str:
@@ -53,13 +58,13 @@ def _lasting(subject: Subject) -> dict[str, str | int]:
     return things or {name: value for name, value in known.items() if name != "attempt"}
 
 
-def places(verdicts: Iterable[Verdict]) -> frozenset[str]:
-    """Return the names of hosts, switches and ranks that findings are about.
+def places(subjects: Iterable[Subject]) -> frozenset[str]:
+    """Return the names of hosts, switches and ranks that subjects are about.
 
     A rank is only the same within a run; hosts that only share a rack share no place.
     """
     return frozenset(
-        f"{name}={value}" for one in verdicts for name, value in marks(one.subject) if name != "rack"
+        f"{name}={value}" for one in subjects for name, value in marks(one) if name != "rack"
     )
 
 

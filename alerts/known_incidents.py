@@ -143,7 +143,7 @@ def is_near(piece: Incident, one: Known, params: MatchParams) -> bool:
     if occasion((piece.onset, piece.cleared), one, params) is None:
         return False
     together = onset_gap(piece, one) <= params.joining.max_onset_gap_seconds
-    return together or bool(places(verdicts) & one.places)
+    return together or bool(places(verdict.subject for verdict in verdicts) & one.places)
 
 
 def onset_gap(piece: Incident, one: Known) -> float:

@@ -10,7 +10,15 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from alerts.incidents import Incident
-from alerts.lifecycle import Action
+from alerts.known_incidents import MatchParams
+from alerts.lifecycle import Action, Asked
+from alerts.storing import acting, finding, maintenance_rows, splitting
+from alerts.storing.acting import Request
+from alerts.storing.databases import reading, writing
+from alerts.storing.evidence_rows import verdict_record, verdict_rows
+from alerts.storing.history_rows import history_of
+from alerts.storing.incident_rows import known_record, parts_of
+from alerts.storing.notifying import Telling, notify
 from alerts.storing.records import (
     Change,
     HistoryEntry,
@@ -21,17 +29,28 @@ from alerts.storing.records import (
     PageRequest,
     VerdictRecord,
 )
+from alerts.storing.refreshing import take_tick
+
+_SILENT = Telling()
+_USUAL = MatchParams()
 
 
 class IncidentStore:
-    """The incidents of one database; `policy` decides what each write sends.
+    """The incidents of one database.
 
-    Everything that waits for the lock of writers waits at most `databases.BUSY_SECONDS`.
+    Attributes:
+        engine: Of `alerts.storing.databases.open_database`.
+        telling: Who is told of what; each write sends what it says.
+        params: When evidence belongs to an incident that is known.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        """Keep incidents in an engine of `alerts.storing.databases.open_database`."""
+    def __init__(
+        self, engine: Engine, *, telling: Telling = _SILENT, params: MatchParams = _USUAL
+    ) -> None:
+        """Keep incidents in a database; unless told otherwise, nobody is told of them."""
         self.engine = engine
+        self.telling = telling
+        self.params = params
 
     def refresh(self, incidents: Sequence[Incident], *, now: datetime) -> list[Change]:
         """Take what a tick found; the same tick again changes nothing.
@@ -43,7 +62,9 @@ class IncidentStore:
         Returns:
             What changed, by number.
         """
-        raise NotImplementedError
+        with writing(self.engine) as connection:
+            changes = take_tick(connection, incidents, self.params, now=now)
+            return notify(connection, changes, self.telling, now=now)
 
     def act(  # noqa: PLR0913 -- one action of a person, each part told by name
         self,
@@ -75,7 +96,11 @@ class IncidentStore:
             RefusedActionError: Its state does not allow it.
             ReusedKeyError: The key was used for something else.
         """
-        raise NotImplementedError
+        asked = Asked(actor=actor, at=at, note=note, assignee=assignee)
+        request = Request(actor=actor, at=at, key=key, version=version)
+        with writing(self.engine) as connection:
+            changes = acting.act(connection, incident_id, action, asked, request)
+            return notify(connection, changes, self.telling, now=at)[-1].after
 
     def merge(  # noqa: PLR0913 -- see act
         self,
@@ -94,7 +119,10 @@ class IncidentStore:
             StaleVersionError: `into` has changed since.
             RefusedMergeError: The two are one already.
         """
-        raise NotImplementedError
+        request = Request(actor=actor, at=at, key=key, version=version)
+        with writing(self.engine) as connection:
+            changes = acting.merge(connection, into, other, request)
+            return notify(connection, changes, self.telling, now=at)[-1].after
 
     def split(  # noqa: PLR0913 -- see act
         self,
@@ -113,7 +141,12 @@ class IncidentStore:
             StaleVersionError: It has changed since.
             RefusedSplitError: A finding is not its own, or nothing would be left.
         """
-        raise NotImplementedError
+        request = Request(actor=actor, at=at, key=key, version=version)
+        with writing(self.engine) as connection:
+            changes = splitting.split(
+                connection, incident_id, verdict_ids, request, self.params.joining
+            )
+            return notify(connection, changes, self.telling, now=at)[0].after
 
     def get(self, incident_id: str) -> IncidentRecord:
         """Return the incident with this id or alias, as it stands, merged or not.
@@ -121,11 +154,13 @@ class IncidentStore:
         Raises:
             UnknownIncidentError: There is no such incident.
         """
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            return known_record(connection, incident_id)
 
     def find(self, filters: IncidentFilters, page: PageRequest) -> IncidentPage:
         """Return a page of the incidents that are wanted, newest number first."""
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            return finding.find(connection, filters, page)
 
     def history(self, incident_id: str) -> list[HistoryEntry]:
         """Return what happened to an incident and to those merged into it, in order.
@@ -133,7 +168,9 @@ class IncidentStore:
         Raises:
             UnknownIncidentError: There is no such incident.
         """
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            record = known_record(connection, incident_id)
+            return history_of(connection, parts_of(connection, record.id))
 
     def verdicts(self, incident_id: str) -> list[VerdictRecord]:
         """Return the findings of an incident, those that are still told first.
@@ -141,7 +178,12 @@ class IncidentStore:
         Raises:
             UnknownIncidentError: There is no such incident.
         """
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            record = known_record(connection, incident_id)
+            rows = verdict_rows(connection, record.id)
+        newest = max((row["last_seen"] for row in rows), default=None)
+        told = sorted(rows, key=lambda row: row["last_seen"] != newest)
+        return [verdict_record(row) for row in told]
 
     def similar(self, incident_id: str) -> list[IncidentRecord]:
         """Return earlier incidents of the same kind and subject, newest first: "seen before".
@@ -149,12 +191,19 @@ class IncidentStore:
         Raises:
             UnknownIncidentError: There is no such incident.
         """
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            return finding.similar(connection, known_record(connection, incident_id))
 
     def put_maintenance(self, window: MaintenanceWindow) -> None:
-        """Keep a window of maintenance; one with its id is replaced."""
-        raise NotImplementedError
+        """Keep a window of maintenance; one with its id is replaced.
+
+        Raises:
+            MaintenanceError: It names nothing, ends before it begins, or nobody signs it.
+        """
+        with writing(self.engine) as connection:
+            maintenance_rows.put_maintenance(connection, window)
 
     def maintenance(self, *, after: datetime) -> list[MaintenanceWindow]:
         """Return the windows that end after a time, by start."""
-        raise NotImplementedError
+        with reading(self.engine) as connection:
+            return maintenance_rows.maintenance_after(connection, after)
