@@ -53,6 +53,7 @@ class Life:
         resolved_by: `DATA`, or who said so; null while it is not resolved.
         assignee: Who works on it; null when nobody.
         reopened_count: How often it came back after it was over.
+        reopened_at: When somebody last said that it is not over; null when nobody did since it was.
     """
 
     state: State = "open"
@@ -62,6 +63,7 @@ class Life:
     resolved_by: str | None = None
     assignee: str | None = None
     reopened_count: int = 0
+    reopened_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +119,11 @@ def follow(life: Life, told: Told) -> Life:
 
     What lasts opens again what was over in two cases: it began after that, or the data themselves
     had said that it was over and take it back. What people resolved stays so, however long the same
-    evidence goes on.
+    evidence goes on; and what people opened again is closed only by what ended after that.
     """
     if life.state != "resolved":
-        return life if told.lasts else _over(life, told)
+        goes_on = told.lasts or not _is_later(told.ended, life.reopened_at, unknown=True)
+        return life if goes_on else _over(life, told)
     came_back = _is_later(told.onset, life.resolved_at)
     taken_back = told.lasts and life.resolved_by == DATA and told.is_newer
     if came_back or taken_back:
@@ -147,6 +150,7 @@ def _over(life: Life, told: Told) -> Life:
         state="resolved",
         resolved_at=ended,
         resolved_by=DATA,
+        reopened_at=None,
         mitigated_at=_earlier(mitigated, ended),
     )
 
@@ -155,8 +159,8 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def _is_later(time: datetime | None, than: datetime | None) -> bool:
-    return time is not None and than is not None and time > than
+def _is_later(time: datetime | None, than: datetime | None, *, unknown: bool = False) -> bool:
+    return unknown if time is None or than is None else time > than
 
 
 def _acknowledge(life: Life, asked: Asked) -> Life:
@@ -192,15 +196,17 @@ def _resolve(life: Life, asked: Asked) -> Life:
         state="resolved",
         resolved_at=asked.at,
         resolved_by=asked.actor,
+        reopened_at=None,
         mitigated_at=life.mitigated_at or asked.at,
     )
 
 
-def _reopen(life: Life, _asked: Asked) -> Life:
+def _reopen(life: Life, asked: Asked) -> Life:
     if life.state == "resolved":
-        return reopened(life)
+        return replace(reopened(life), reopened_at=asked.at)
     if life.state == "mitigated":
-        return replace(life, state="open", mitigated_at=None, acknowledged_at=None)
+        again = replace(life, state="open", mitigated_at=None, acknowledged_at=None)
+        return replace(again, reopened_at=asked.at)
     raise NotOverError(
         f"wanted an incident that is mitigated or resolved to reopen, found it {life.state}; "
         "add a note to it instead"

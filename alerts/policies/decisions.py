@@ -101,7 +101,7 @@ class _Desk:
         self._traits = traits_of(change.after, around.upstream)
         self._quiet = around.quiet.get(change.after.id, Quiet())
         self._sent = tuple(around.sent.get(change.after.id, ()))
-        self._severity = policy.severity(change.after.severity, self._traits)
+        self._severity: Severity | None = policy.severity(change.after.severity, self._traits)
         self._key = incident_dedup_key(change.after.id, self._severity or "none")
 
     def messages(self) -> list[Outgoing]:

@@ -84,7 +84,7 @@ class PlannedWork(Rule):
         """Return it as the database has those that people declare there."""
         return MaintenanceWindow(
             id=self.id,
-            matchers=dict(self.match),
+            matchers={str(name): value for name, value in self.match.items()},
             starts=self.starts,
             ends=self.ends,
             who=self.who,

@@ -8,7 +8,7 @@ go one after the other, so that two instances never make two incidents of one fa
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from sqlite3 import Connection as SqliteConnection
 from typing import Any, Final
@@ -68,14 +68,14 @@ def migrate(connection: Connection, revision: str = "head") -> None:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
+def reading(engine: Engine) -> Generator[Connection, None, None]:
     """Give a connection that sees one state of the database and waits for no writer."""
     with engine.connect().execution_options(**{_READS: True}) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+def writing(engine: Engine) -> Generator[Connection, None, None]:
     """Give a connection whose writes are all kept when the block ends, or none when it raises.
 
     One block at a time, over all processes. What needs no such order, as the claim of one row, may

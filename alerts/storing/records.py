@@ -34,6 +34,7 @@ class IncidentRecord:
         assignee: Who works on it; null when nobody.
         merged_into: The incident that it is part of; null when it stands alone.
         reopened_count: How often it came back.
+        reopened_at: When somebody last said that it is not over; null when nobody did since it was.
         likeness: Same kind and subject, whatever the run.
         maintenance: Id of the window of maintenance that keeps it quiet; null when none does.
         inhibited_by: Id of the incident that explains it and keeps it quiet; null when none does.
@@ -59,6 +60,7 @@ class IncidentRecord:
     assignee: str | None = None
     merged_into: str | None = None
     reopened_count: int = 0
+    reopened_at: datetime | None = None
     likeness: str = ""
     maintenance: str | None = None
     inhibited_by: str | None = None

@@ -28,6 +28,7 @@ from alerts.storing.incident_rows import (
 from alerts.storing.known_rows import known_incidents
 from alerts.storing.records import Change, ChangeKind, IncidentRecord
 from detectors.verdicts import rfc3339, sort_verdicts
+from slo.windows import Severity
 
 _BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -81,9 +82,13 @@ def join_records(
     merged = replace(before, merged_into=whole)
     after = records[part] = write_record(connection, before, merged, now=now)
     move_evidence(connection, part, whole)
-    times = {name: _earlier(before, into, name) for name in ("onset", "detected", "paged_at")}
-    severity = "page" if "page" in {before.severity, into.severity} else "ticket"
-    wider = replace(into, severity=severity, **times)
+    wider = replace(
+        into,
+        severity=_graver(before.severity, into.severity),
+        onset=_min(before.onset, into.onset),
+        detected=_min(before.detected, into.detected),
+        paged_at=_min(before.paged_at, into.paged_at),
+    )
     records[whole] = write_record(connection, into, wider, now=now)
     return Change(kind="merged", before=before, after=after)
 
@@ -205,10 +210,10 @@ def _refreshed(
     whole = tick.whole
     came_back = life.reopened_count > before.reopened_count
     # What comes back is as urgent as it is now; what lasts does not become less urgent.
-    is_page = "page" in ({whole.severity} if came_back else {before.severity, whole.severity})
+    lasting = whole.severity if came_back else before.severity
     fresh = replace(
         before,
-        severity="page" if is_page else "ticket",
+        severity=_graver(lasting, whole.severity),
         run=whole.run,
         title=whole.title,
         onset=whole.onset or before.onset,
@@ -260,8 +265,8 @@ def _kind(before: IncidentRecord, after: IncidentRecord) -> ChangeKind:
     return "escalated" if before.severity != after.severity else "updated"
 
 
-def _earlier(one: IncidentRecord, other: IncidentRecord, name: str) -> datetime | None:
-    return _min(getattr(one, name), getattr(other, name))
+def _graver(one: Severity, other: Severity) -> Severity:
+    return one if one == "page" else other
 
 
 def _min(one: datetime | None, other: datetime | None) -> datetime | None:

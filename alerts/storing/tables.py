@@ -55,6 +55,8 @@ INCIDENTS: Final = Table(
     Column("assignee", PlainText),
     Column("merged_into", PlainText, ForeignKey("incidents.id")),
     Column("reopened_count", Integer, nullable=False),
+    # When somebody said that it is not over: evidence that ended before does not close it.
+    Column("reopened_at", UtcTime),
     # Same kind and subject, whatever the run: what "seen before" goes by.
     Column("likeness", PlainText, nullable=False),
     # The window of maintenance, and the incident, that keep it quiet.

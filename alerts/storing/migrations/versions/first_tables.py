@@ -49,6 +49,7 @@ def _make_incidents() -> None:
         *_times("acknowledged_at", "mitigated_at", "resolved_at", nullable=True),
         *_texts("resolved_by", "assignee", "merged_into", nullable=True),
         sa.Column("reopened_count", _COUNT, nullable=False),
+        *_times("reopened_at", nullable=True),
         *_texts("likeness"),
         *_texts("maintenance", "inhibited_by", nullable=True),
         sa.Column("body", _JSON, nullable=False),
