@@ -1,19 +1,24 @@
 """What tests share: golden files, and real servers where they are installed."""
 
+import itertools
 import os
+import pwd
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import requests
+import sqlalchemy
 from hypothesis import settings
 
 from collectors.dialects import read_file
@@ -274,3 +279,76 @@ def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> N
                 return
         time.sleep(0.1)
     pytest.fail(f"{log.stem} did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Callable[[], str]]:
+    """A factory of addresses, each of a new and empty database on one PostgreSQL for all tests."""
+    binaries = [installed(name) for name in ("initdb", "postgres")]
+    with tempfile.TemporaryDirectory(prefix="paceline-pg-") as folder:
+        home, port = Path(folder), free_port()
+        user = _unprivileged(home)
+        subprocess.run(
+            [binaries[0], "-D", home / "data", "-U", "paceline", "-A", "trust", "--no-sync"],
+            **user,
+            check=True,
+            capture_output=True,
+        )
+        flags = ["-F", "-h", LOOPBACK, "-p", str(port), "-k", str(home)]
+        command = [binaries[1], "-D", str(home / "data"), *flags]
+        with (
+            (home / "postgres.log").open("wb") as output,
+            subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **user) as process,
+        ):
+            try:
+                yield _databases(f"paceline@{LOOPBACK}:{port}", process, home / "postgres.log")
+            finally:
+                # The quick way down: nothing of it is needed any more.
+                process.send_signal(signal.SIGQUIT)
+                process.wait(timeout=START_SECONDS)
+
+
+def _unprivileged(home: Path) -> dict[str, Any]:
+    """Return how to start what refuses to run as root, in a folder that is made its own."""
+    if os.geteuid() != 0:
+        return {}
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    name = "postgres" if "postgres" in names else "nobody"
+    shutil.chown(home, name)
+    return {"user": name, "cwd": home}
+
+
+def _databases(server: str, process: subprocess.Popen[bytes], log: Path) -> Callable[[], str]:
+    """Return a maker of databases on a server, once it answers."""
+    numbers = itertools.count(1)
+    engine = sqlalchemy.create_engine(
+        f"postgresql+pg8000://{server}/postgres",
+        isolation_level="AUTOCOMMIT",
+        poolclass=sqlalchemy.NullPool,
+    )
+    give_up = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            engine.connect().close()
+            break
+        except sqlalchemy.exc.DBAPIError:
+            if process.poll() is not None or time.monotonic() > give_up:
+                pytest.fail(f"no PostgreSQL: {log.read_text(encoding='utf-8')[-2000:]}")
+            time.sleep(0.05)
+
+    def make() -> str:
+        name = f"t{next(numbers)}"
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        return f"postgresql+pg8000://{server}/{name}"
+
+    return make
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty incident database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'incidents.db'}"
+    make: Callable[[], str] = request.getfixturevalue("postgres")
+    return make()
