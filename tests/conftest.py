@@ -37,6 +37,8 @@ settings.load_profile("paceline")
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 START_SECONDS = 30.0
 LOOPBACK = "127.0.0.1"
+# Where Debian keeps PostgreSQL's programs, off the path.
+_POSTGRES_FOLDERS = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +52,9 @@ class PrometheusServer:
     url: str
 
 
-def installed(program: str) -> str:
+def installed(program: str, *folders: str) -> str:
     """Return the path of a program, or leave the test: a skip, or a failure where one is due."""
-    path = shutil.which(program)
+    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", ""), *folders]))
     if path is not None:
         return path
     reason = f"{program} is not installed (`make services` installs it)"
@@ -284,7 +286,7 @@ def wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> N
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Callable[[], str]]:
     """A factory of addresses, each of a new and empty database on one PostgreSQL for all tests."""
-    binaries = [installed(name) for name in ("initdb", "postgres")]
+    binaries = [installed(name, *_POSTGRES_FOLDERS) for name in ("initdb", "postgres")]
     with tempfile.TemporaryDirectory(prefix="paceline-pg-") as folder:
         home, port = Path(folder), free_port()
         user = _unprivileged(home)
