@@ -18,6 +18,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import alerts, collectors, dashboards, detectors, paceline, slo
 import paceline.main
+from alerts.service.runbooks import runbook_text
 from dashboards.boards import build_boards
 from dashboards.files import JSON_FOLDER, check_files
 from paceline.reports import documents
@@ -25,6 +26,7 @@ from slo.specs import load_library
 modules = (alerts, collectors, dashboards, detectors, paceline, slo, documents)
 assert all(one.__file__.startswith(sys.argv[1]) for one in modules), modules
 assert "training-steps" in [one.name for one in load_library()]
+assert runbook_text("hang").startswith("# Hang")
 assert check_files(build_boards(), JSON_FOLDER) == []
 """
 
@@ -76,6 +78,7 @@ def test_every_module(names: set[str]) -> None:
         pytest.param("slo/generated", "*.yml", id="the rules made from them"),
         pytest.param("dashboards/json", "*.json", id="the boards"),
         pytest.param("paceline/reports/templates", "*", id="the templates of the report"),
+        pytest.param("alerts/service/pages/templates", "*", id="the templates of the service"),
     ],
 )
 def test_data_files(names: set[str], folder: str, pattern: str) -> None:
@@ -84,6 +87,13 @@ def test_data_files(names: set[str], folder: str, pattern: str) -> None:
 
     assert wanted
     assert wanted <= names
+
+
+def test_runbooks(names: set[str]) -> None:
+    """The service finds its runbooks beside itself, without the documentation around it."""
+    pages = {page.name for page in (ROOT / "docs" / "runbooks").glob("*.md")}
+
+    assert {f"alerts/service/runbooks/{page}" for page in pages} <= names
 
 
 def test_left_out(names: set[str]) -> None:
