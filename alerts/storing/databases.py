@@ -7,20 +7,22 @@ without waiting). In PostgreSQL a lock of the transaction has the same effect: w
 go one after the other, so that two instances never make two incidents of one fault.
 """
 
+import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from sqlite3 import Connection as SqliteConnection
 from typing import Any, Final
 
 import orjson
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 BUSY_SECONDS: Final = 30.0
 """How long a writer waits for the one before it."""
+
+_POLL_SECONDS: Final = 0.05
 
 _LOCK: Final = 0x7061_6365
 """Number of the lock of writers in PostgreSQL; any that nobody else in the database uses."""
@@ -39,6 +41,10 @@ class DatabaseBusyError(RuntimeError):
     """Somebody else holds the database for longer than we wait."""
 
 
+class DatabaseUnreachableError(ConnectionError):
+    """A database does not answer, or its file cannot be opened."""
+
+
 def open_database(url: str) -> Engine:
     """Return an engine over a database whose tables are up to date; the caller disposes of it.
 
@@ -50,12 +56,22 @@ def open_database(url: str) -> Engine:
 
     Raises:
         DatabaseUrlError: The URL is none, names another kind of database, or one in memory.
+        DatabaseUnreachableError: It does not answer, or its file cannot be opened.
         DatabaseBusyError: Another process held the database for `BUSY_SECONDS`.
     """
-    engine = _engine(_checked(url))
-    _use_wal(engine)
-    with writing(engine) as connection:
-        migrate(connection)
+    parsed = _checked(url)
+    engine = _engine(parsed)
+    try:
+        _use_wal(engine)
+        with writing(engine) as connection:
+            migrate(connection)
+    except (DBAPIError, sqlite3.Error) as error:
+        engine.dispose()
+        found = error.orig if isinstance(error, DBAPIError) else error
+        raise DatabaseUnreachableError(
+            f"wanted a database at {parsed.render_as_string(hide_password=True)}, found: {found}; "
+            "check that it is there and that this user may write to it"
+        ) from error
     return engine
 
 
@@ -109,7 +125,7 @@ def _engine(url: URL) -> Engine:
         url,
         json_serializer=_json_text,
         json_deserializer=orjson.loads,
-        connect_args={"timeout": BUSY_SECONDS} if is_sqlite else {},
+        connect_args={"timeout": BUSY_SECONDS},
         pool_pre_ping=not is_sqlite,
     )
     if is_sqlite:
@@ -123,7 +139,7 @@ def _json_text(value: Any) -> str:  # noqa: ANN401 -- any JSON
     return orjson.dumps(value).decode()
 
 
-def _on_connect(connection: SqliteConnection, _record: object) -> None:
+def _on_connect(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
     # With WAL, NORMAL may lose the newest commits when the power goes.
@@ -147,13 +163,15 @@ def _use_wal(engine: Engine) -> None:
         driver = engine.raw_connection()
         try:
             driver.cursor().execute("PRAGMA journal_mode = WAL")
-        except OperationalError as error:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
             if time.monotonic() > give_up:
                 raise DatabaseBusyError(
                     f"the database was held by others for {BUSY_SECONDS:.0f} s; "
                     "stop what has it open"
                 ) from error
-            time.sleep(0.05)
+            time.sleep(_POLL_SECONDS)
         else:
             return
         finally:
