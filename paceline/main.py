@@ -74,6 +74,12 @@ COMMANDS: Final = (
         summary="Objectives: rules, lints, budget reports and replays of alert policies.",
     ),
     LazyCommand(
+        name="alerts",
+        module="paceline.commands.alerts",
+        attribute="app",
+        summary="Alert policies: check one, and see what it would have sent.",
+    ),
+    LazyCommand(
         name="dashboards",
         module="paceline.commands.dashboards",
         attribute="app",
