@@ -97,12 +97,13 @@ def check_variable_reload(board: Board) -> Iterator[Problem]:
 def check_annotations(board: Board) -> Iterator[Problem]:
     """Annotations ask a data source that can be chosen, and for one cluster."""
     for annotation in board.tree.get("annotations", {}).get("list", []):
-        if "expr" not in annotation:
+        expr = annotation.get("target", {}).get("expr")
+        if expr is None:
             continue
         name = annotation.get("name")
         if annotation.get("datasource") != DATA_SOURCE:
             yield Problem(message=f"annotation {name!r} has a fixed data source; use {DATA_SOURCE}")
-        yield from _check_annotation_query(board, f"annotation {name!r}", annotation["expr"])
+        yield from _check_annotation_query(board, f"annotation {name!r}", expr)
 
 
 def _check_annotation_query(board: Board, name: str, text: str) -> Iterator[Problem]:

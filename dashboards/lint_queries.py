@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import promql_parser
 
+from dashboards.exporters.choices import KNOWN_SERIES
 from dashboards.jsontree import variables_of
 from dashboards.linted import Board, Problem, Target, sample_of
 from dashboards.queries import (
@@ -17,7 +18,6 @@ from dashboards.queries import (
     query_in_variable,
     selectors_of,
 )
-from slo.metrics import METRICS_BY_NAME
 
 FIXED_WINDOW_BOARDS = frozenset({"aif-slo", "aif-lemon"})
 """Their windows are part of what they show, so `rate` may have a fixed one."""
@@ -25,6 +25,8 @@ FIXED_WINDOW_BOARDS = frozenset({"aif-slo", "aif-lemon"})
 SCRAPE_LABELS = frozenset({"instance", "job"})
 COUNTER_FUNCTIONS = frozenset({"rate", "irate", "increase"})
 RATE_WITH_WINDOW = re.compile(r"\bi?rate\s*\([^\[\]]*\[(?P<window>[^\]]*)\]")
+OR_NONE = "|"
+"""Ends a pattern that also selects series without the label, as objectives of servers have none."""
 PICKING_OPERATORS = frozenset({"topk", "bottomk"})
 
 
@@ -56,24 +58,24 @@ def _check_inner(board: Board, name: str, inner: str) -> Iterator[Problem]:
         yield Problem(message=f"variable {name}: {error.args[0]}")
         return
     for selector in selectors_of(expr):
-        if selector.name not in METRICS_BY_NAME:
+        if selector.name not in KNOWN_SERIES:
             yield Problem(message=f"variable {name}: {_unknown(selector.name)}")
         if name != "cluster" and not _selects_cluster(selector):
             yield Problem(message=f'variable {name} asks all clusters; add cluster="$cluster"')
 
 
 def check_metrics(board: Board) -> Iterator[Problem]:
-    """Metrics and their labels are those of the contract."""
+    """Series and their labels are those of the contract, of the rules or of an exporter."""
     for target, expr in board.parsed():
         for selector in selectors_of(expr):
-            metric = METRICS_BY_NAME.get(selector.name or "")
-            if metric is None:
+            labels = KNOWN_SERIES.get(selector.name or "")
+            if labels is None:
                 yield _at(target, _unknown(selector.name))
                 continue
             asked = {matcher.name for matcher in selector.matchers.matchers}
-            for label in sorted(asked - {*metric.labels, *SCRAPE_LABELS}):
-                known = ", ".join(metric.labels)
-                yield _at(target, f"{metric.name} has no label {label!r}; it has {known}")
+            for label in sorted(asked - {*labels, *SCRAPE_LABELS}):
+                known = ", ".join(sorted(labels))
+                yield _at(target, f"{selector.name} has no label {label!r}; it has {known}")
 
 
 def check_clusters(board: Board) -> Iterator[Problem]:
@@ -129,7 +131,7 @@ def check_topk(board: Board) -> Iterator[Problem]:
         for pick in nodes_of(expr, promql_parser.AggregateExpr):
             if str(pick.op) not in PICKING_OPERATORS or target.tree.get("instant"):
                 continue
-            if not all(_is_at_end(selector) for selector in selectors_of(pick)):
+            if not _is_picked_once(pick):
                 message = f"{pick.op} is picked again at every step"
                 yield _at(target, f"{message}; make it instant, or add @ end() inside it")
 
@@ -143,21 +145,36 @@ def check_zero_fill(board: Board) -> Iterator[Problem]:
                 yield _at(target, "`or vector()` makes a number of no data; leave it out")
 
 
-def _is_at_end(selector: promql_parser.VectorSelector) -> bool:
-    return selector.at is not None and selector.at.type == promql_parser.AtModifierType.End
+def _is_picked_once(pick: promql_parser.AggregateExpr) -> bool:
+    """Return whether each selector is read at the end, or stands in a subquery that is."""
+    pinned = [
+        selector
+        for subquery in nodes_of(pick, promql_parser.SubqueryExpr)
+        if _is_at_end(subquery)
+        for selector in selectors_of(subquery)
+    ]
+    pinned += [selector for selector in selectors_of(pick) if _is_at_end(selector)]
+    return len(pinned) == len(selectors_of(pick))
+
+
+def _is_at_end(node: promql_parser.VectorSelector | promql_parser.SubqueryExpr) -> bool:
+    return node.at is not None and node.at.type == promql_parser.AtModifierType.End
 
 
 def _selects_cluster(selector: promql_parser.VectorSelector) -> bool:
     return any(
         matcher.name == "cluster"
-        and matcher.value == sample_of("cluster")
+        and matcher.value.removesuffix(OR_NONE) == sample_of("cluster")
         and matcher.op in (promql_parser.MatchOp.Equal, promql_parser.MatchOp.Re)
         for matcher in selector.matchers.matchers
     )
 
 
 def _unknown(name: str | None) -> str:
-    return f"metric {name!r} is not in the contract; add it to slo/metrics.py or use one of it"
+    return (
+        f"metric {name!r} is neither in the contract nor in a table of an exporter; add it to "
+        "slo/metrics.py or dashboards/exporters, or use one of them"
+    )
 
 
 def _at(target: Target, message: str) -> Problem:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dashboards.fields import NO_DATA_TEXT, Field, build_defaults, build_steps
 from dashboards.grafana import build_object, build_own_panel, build_plain
 from dashboards.jsontree import Json
+from dashboards.queries import LABEL_IN_LEGEND
 
 # Above this many series a list below the plot no longer fits and a table stands at its right.
 MAX_LISTED_SERIES = 8
@@ -108,7 +109,12 @@ def build_bar_gauge(caption: Caption, queries: Sequence[Query], field: Field) ->
 
 
 def build_time_series(
-    caption: Caption, queries: Sequence[Query], field: Field, *, many: bool = False
+    caption: Caption,
+    queries: Sequence[Query],
+    field: Field,
+    *,
+    many: bool = False,
+    bars: bool = False,
 ) -> Json:
     """Return lines over time, with the thresholds as dashed lines.
 
@@ -117,12 +123,15 @@ def build_time_series(
         queries: One or more queries, each with a legend.
         field: Unit, limits and thresholds; links are kept, words are not used.
         many: Whether more than `MAX_LISTED_SERIES` series are usual; the legend is then a table.
+        bars: Whether each value stands for itself, as counts of rare events do.
     """
     defaults = build_defaults(field) | {"color": {"mode": "palette-classic"}}
     return build_plain(
         "TimeSeries",
         **_frame(caption, queries),
         unit=field.unit,
+        drawStyle="bars" if bars else "line",
+        fillOpacity=80 if bars else 0,
         lineWidth=1,
         showPoints="never",
         legendDisplayMode="table" if many else "list",
@@ -157,7 +166,7 @@ def build_heatmap(
         "rowsFrame": {"layout": "auto", "value": caption.title},
         "showValue": "never",
         "tooltip": {"mode": "single", "showColorScale": True, "yHistogram": False},
-        "yAxis": {"axisPlacement": "left", "axisLabel": queries[0].legend.strip("{}")},
+        "yAxis": {"axisPlacement": "left", "axisLabel": _named_labels(queries[0].legend)},
     }
     shape: Json = {
         "type": "heatmap",
@@ -165,6 +174,11 @@ def build_heatmap(
         "fieldConfig": {"defaults": {"custom": {"scaleDistribution": {"type": "linear"}}}},
     }
     return build_own_panel(shape, **_frame(caption, queries, max_data_points=1000))
+
+
+def _named_labels(legend: str) -> str:
+    """Return the labels of a legend, for an axis whose rows are named by it."""
+    return ", ".join(LABEL_IN_LEGEND.findall(legend))
 
 
 def _color_scale(field: Field, *, reverse: bool) -> Json:
@@ -204,12 +218,14 @@ class Columns:
         names: New heads of fields.
         overrides: Looks of single columns, by new head.
         sort_by: Head of the column whose largest value stands on top.
+        links: Where a click on a row leads.
     """
 
     order: tuple[str, ...]
     names: dict[str, str]
     overrides: tuple[Json, ...]
     sort_by: str
+    links: tuple[Json, ...] = ()
 
 
 def build_table(caption: Caption, queries: Sequence[Query], field: Field, columns: Columns) -> Json:
@@ -222,6 +238,7 @@ def build_table(caption: Caption, queries: Sequence[Query], field: Field, column
             looks like a number, such as a rank, with digits after the point.
         columns: Order, heads and looks of single columns.
     """
+    custom: Json = {"inspect": False}
     merge: Json = {"id": "merge", "options": {}}
     organize: Json = {
         "id": "organize",
@@ -239,7 +256,7 @@ def build_table(caption: Caption, queries: Sequence[Query], field: Field, column
         overrides=list(columns.overrides),
         sortBy=[build_object("TableSortByField", displayName=columns.sort_by, desc=True)],
         transformations=[merge, organize],
-        extraJson={"fieldConfig": {"defaults": build_defaults(field)}},
+        extraJson={"fieldConfig": {"defaults": build_defaults(field) | {"custom": custom}}},
     )
 
 

@@ -7,6 +7,7 @@ from dashboards.jsontree import Json
 from dashboards.normaliser import DATA_SOURCE
 
 FOLDER_TITLE = "AI fleet"
+FOLDER_UID = "aif"
 FLEET_TAG = "ai-fleet"
 
 # Grafana's own numbers, from its schema of variables.
@@ -84,7 +85,7 @@ def build_filter(name: str, label: str, query: str, *, numeric: bool = False) ->
 
 def build_annotations() -> list[Json]:
     """Return what is drawn across all plots: what people did, what happened, what fired."""
-    firing = 'ALERTS{alertname=~"Paceline.+", alertstate="firing", cluster="$cluster"}'
+    firing = 'ALERTS{alertstate="firing", severity=~"page|ticket", cluster="$cluster"}'
     return [
         _tagged("Incidents", "red", "incident"),
         _tagged("Deploys and maintenance", "blue", "deploy", "maintenance"),
@@ -94,11 +95,10 @@ def build_annotations() -> list[Json]:
             "name": "Alerts",
             "datasource": DATA_SOURCE,
             "enable": True,
-            "expr": firing,
             "iconColor": "orange",
+            "target": {"expr": firing, "refId": "Anno"},
             "titleFormat": "{{alertname}}",
             "textFormat": "{{run}} {{node}}",
-            "useValueForTime": False,
         },
     ]
 

@@ -10,13 +10,15 @@ from dashboards.boards import BOARDS, build_board_trees, build_boards
 from dashboards.files import JSON_FOLDER, check_files
 from dashboards.jsontree import Json, panels_of
 
+TEXTS = build_boards()
+
 
 def test_committed_boards() -> None:
     """Each committed file is what the code builds; `paceline dashboards build` writes them."""
-    assert check_files(build_boards(), JSON_FOLDER) == []
+    assert check_files(TEXTS, JSON_FOLDER) == []
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4711"])
+@pytest.mark.parametrize("seed", ["0", "4711"])
 def test_same_text_under_any_hash_seed(seed: str) -> None:
     """A board's text depends on nothing but the code."""
     code = (
@@ -26,28 +28,25 @@ def test_same_text_under_any_hash_seed(seed: str) -> None:
         [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True
     )
 
-    assert json.loads(answer.stdout) == build_boards()
+    assert json.loads(answer.stdout) == TEXTS
 
 
 @pytest.mark.parametrize("uid", sorted(BOARDS))
 def test_form_of_the_text(uid: str) -> None:
     """The text is made for reading differences: sorted keys, two spaces, a final newline."""
-    text = build_boards()[uid]
+    text = TEXTS[uid]
 
     expected = json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     assert text == expected
 
 
-@pytest.mark.parametrize("uid", sorted(BOARDS))
-def test_building_twice_shares_nothing(uid: str) -> None:
+def test_building_twice_shares_nothing() -> None:
     """Whoever changes a built board does not change the next one."""
-    first = build_board_trees()[uid]
-    for panel in panels_of(first):
-        panel.clear()
+    for board in build_board_trees().values():
+        for panel in panels_of(board):
+            panel.clear()
 
-    assert json.dumps(build_board_trees()[uid], sort_keys=True) == json.dumps(
-        json.loads(build_boards()[uid]), sort_keys=True
-    )
+    assert build_boards() == TEXTS
 
 
 def rows(board: Json) -> list[str]:
@@ -58,7 +57,7 @@ def rows(board: Json) -> list[str]:
 @pytest.mark.parametrize("uid", sorted(BOARDS))
 def test_order_of_rows(uid: str) -> None:
     """Every board answers in the same order of questions."""
-    assert rows(build_board_trees()[uid]) == [
+    assert rows(json.loads(TEXTS[uid])) == [
         "Verdict",
         "Worst offenders",
         "Where and when",

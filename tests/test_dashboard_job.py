@@ -100,7 +100,7 @@ def fleet_series() -> Iterator[Series]:
         yield Series(f"paceline_verdicts{{{labels}}}", steady(count))
         incident = f'cluster="c1",incident="{kind}-1"'
         yield Series(f"paceline_incident_open{{{incident}}}", steady(count))
-    alert = 'alertname="PacelineSlowSteps",alertstate="firing",cluster="c1"'
+    alert = 'alertname="TrainingStepsPage",alertstate="firing",severity="page",cluster="c1"'
     yield Series(f"ALERTS{{{alert}}}", steady(1.0))
 
 
@@ -299,11 +299,11 @@ def test_variables(fleet: str, name: str, expected: list[str]) -> None:
 
 def test_annotation_of_alerts(fleet: str) -> None:
     """The marks of firing alerts are those of the cluster."""
-    query = fill_in(BOARD["annotations"]["list"][-1]["expr"], VALUES)
+    query = fill_in(BOARD["annotations"]["list"][-1]["target"]["expr"], VALUES)
 
     (alert,) = asked(fleet, "query", query=query, time=END)
 
-    assert alert["metric"]["alertname"] == "PacelineSlowSteps"
+    assert alert["metric"]["alertname"] == "TrainingStepsPage"
 
 
 @pytest.mark.parametrize(("title", "ref"), TARGETS)

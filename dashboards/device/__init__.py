@@ -1,0 +1,1 @@
+"""The device board: is this device slower than its peers at the same work?"""

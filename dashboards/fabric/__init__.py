@@ -1,0 +1,1 @@
+"""The fabric board: which link hurts which jobs?"""

@@ -1,0 +1,1 @@
+"""The fleet board: is the fleet fit to train, and what needs hands?"""

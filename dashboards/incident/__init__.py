@@ -1,0 +1,1 @@
+"""The incident board: what happened, in order?"""

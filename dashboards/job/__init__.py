@@ -1,0 +1,1 @@
+"""The job board: which rank is slow, since when, on what, and is it compute or communication?"""

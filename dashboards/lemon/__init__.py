@@ -1,0 +1,1 @@
+"""The lemon board: which nodes fail jobs again and again?"""
