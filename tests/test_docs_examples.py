@@ -20,7 +20,7 @@ from paceline.simulation.orion import OrionParams, simulate
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-SMALL = OrionParams(nodes=4, minutes=30, onset_minutes=12, fault_minutes=12)
+SMALL = OrionParams(nodes=4, minutes=20, onset_minutes=8, fault_minutes=8)
 
 PULL = (
     "paceline analyze logs/ --prometheus http://localhost:9090 "

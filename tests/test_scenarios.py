@@ -24,7 +24,7 @@ PARAMS = {
     "healthy": OrionParams(nodes=NODES, minutes=35),
     "imbalanced-stage": OrionParams(nodes=NODES, minutes=35),
 }
-SEEDS = range(1, 4)
+SEEDS = (1,)
 """Ten seeds of each are run by `python -m benchmarks.scenarios`."""
 
 Run = Callable[[str, int], tuple[Truth, Analysis]]
@@ -58,7 +58,7 @@ def named(analysis: Analysis) -> list[tuple[str, str, str | None]]:
     ]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_throttled_gpu(run: Run, seed: int) -> None:
     """The suspect is exactly the throttled GPU, by its heat, and the job's loss is told."""
     truth, analysis = run("throttled-gpu", seed)
@@ -75,7 +75,7 @@ def test_throttled_gpu(run: Run, seed: int) -> None:
     assert (whole.kind, whole.slowdown) == ("slow", pytest.approx(1.18, rel=0.03))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_throttled_gpu_in_time(run: Run, seed: int) -> None:
     """Detectors find it within 5 minutes of the onset, and the page fires within 17."""
     truth, analysis = run("throttled-gpu", seed)
@@ -125,7 +125,7 @@ def test_healthy_says_nothing(run: Run) -> None:
     assert analysis.verdicts == []
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_dirty_link(run: Run, seed: int) -> None:
     """The link whose receiver counts errors is named with both ends, and nothing else."""
     truth, analysis = run("dirty-link", seed)
@@ -137,7 +137,7 @@ def test_dirty_link(run: Run, seed: int) -> None:
     assert all(end.device in link and str(end.port) in link for end in truth.culprit.link)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_hang(run: Run, seed: int) -> None:
     """The rank that stopped entering collectives is the only one named."""
     truth, analysis = run("nccl-hang", seed)
@@ -148,7 +148,7 @@ def test_hang(run: Run, seed: int) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_bad_qos_profile(run: Run, seed: int) -> None:
     """A fabric that pauses everywhere is a finding about the job, and no GPU is named."""
     _, analysis = run("bad-qos-profile", seed)

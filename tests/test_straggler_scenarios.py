@@ -29,7 +29,7 @@ Change = Callable[[Floats, np.random.Generator], None]
 pytestmark = pytest.mark.slow
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
-SEEDS = (1, 2, 3)
+SEEDS = (1,)
 """Five seeds of each story are run by `python -m benchmarks.yardstick_scenarios`."""
 GPUS, STEPS_IN_JOB = 8, 450
 SICK, STAGE = 29, 5
