@@ -30,7 +30,7 @@ class Firing:
         severity: `page` or `ticket`.
         long_seconds: Length of the long window.
         short_seconds: Length of the short window.
-        factor: Burn rate that both windows had to exceed.
+        factor: Burn rate that both windows had to exceed; null when not told.
         active_at: When the condition began to hold.
         fired_at: When the alert was sent.
         resolved_at: When it let go; null while it fires.
@@ -55,7 +55,7 @@ class Firing:
     severity: Severity
     long_seconds: int
     short_seconds: int
-    factor: float
+    factor: float | None
     active_at: datetime
     fired_at: datetime
     resolved_at: datetime | None = None

@@ -6,7 +6,7 @@ while anything of the group fires would end the incident too early.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
@@ -26,8 +26,10 @@ class GroupPage:
         summary: What is hurt and where, without numbers that change.
         source: Cluster or host that it is about.
         severity: How urgent it is.
-        live_url: Page that shows the group as it is now.
+        live_url: Page that shows the group as it is now; empty when people reach none.
         start: When the first alert of the group began.
+        links: Further addresses, by what is there.
+        details: What is known at the first moment, by name.
     """
 
     key: str
@@ -36,6 +38,8 @@ class GroupPage:
     severity: Literal["critical", "error", "warning", "info"]
     live_url: str
     start: datetime
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+    details: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def pagerduty_event(
@@ -55,19 +59,34 @@ def pagerduty_event(
     """
     if bool(open_before) == bool(open_now):
         return None
-    head = {"routing_key": routing_key, "dedup_key": page.key}
     if not open_now:
-        return head | {"event_action": "resolve"}
-    return head | {
-        "event_action": "trigger",
-        "payload": {
-            "summary": _shortened(page.summary),
-            "source": page.source,
-            "severity": page.severity,
-            "timestamp": rfc3339(zoned(page.start)),
-        },
-        "links": [{"href": page.live_url, "text": "What fires now"}],
+        return pagerduty_sign(page.key, "resolve", routing_key=routing_key)
+    return pagerduty_trigger(page, routing_key=routing_key)
+
+
+def pagerduty_trigger(page: GroupPage, *, routing_key: str) -> Mapping[str, object]:
+    """Return the event that pages someone."""
+    links = {"What fires now": page.live_url, **page.links}
+    payload = {
+        "summary": _shortened(page.summary),
+        "source": page.source,
+        "severity": page.severity,
+        "timestamp": rfc3339(zoned(page.start)),
     }
+    return {
+        "routing_key": routing_key,
+        "dedup_key": page.key,
+        "event_action": "trigger",
+        "payload": payload | ({"custom_details": page.details} if page.details else {}),
+        "links": [{"href": url, "text": text} for text, url in links.items() if url],
+    }
+
+
+def pagerduty_sign(
+    key: str, action: Literal["acknowledge", "resolve"], *, routing_key: str
+) -> Mapping[str, object]:
+    """Return the event that says that someone is at it, or that it is over."""
+    return {"routing_key": routing_key, "dedup_key": key, "event_action": action}
 
 
 def _shortened(summary: str) -> str:

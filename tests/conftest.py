@@ -8,10 +8,14 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,13 @@ import requests
 import sqlalchemy
 from hypothesis import settings
 
+from alerts.blast_radii import RunFacts
+from alerts.faults import JoinParams
+from alerts.firings import Firing
+from alerts.incidents import Incident, join_incidents
+from alerts.service.live import NodeState, PairState, RawLine, SloState, SourceState
+from alerts.storing.databases import open_database
+from alerts.storing.incident_store import IncidentStore
 from collectors.dialects import read_file
 from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
@@ -28,7 +39,7 @@ from detectors.crashes import CrashParams, find_crashes
 from detectors.hangs import HangParams, find_hangs
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.placing import rank_roles
-from detectors.verdicts import Verdict, verdicts_of
+from detectors.verdicts import Evidence, Subject, Verdict, verdicts_of
 
 # A busy machine must not fail a property, and CI must fail on the same examples as we do.
 settings.register_profile("paceline", deadline=None, derandomize=True)
@@ -50,6 +61,77 @@ class PrometheusServer:
     """
 
     url: str
+
+
+Answering = tuple[int | None, bytes, dict[str, str], float]
+"""How a receiver answers: status (null closes without a word), body, headers, after how long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request as a receiver got it.
+
+    Attributes:
+        path: Path with its query.
+        headers: Headers, names in small letters.
+        body: Body.
+    """
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class HttpReceiver:
+    """A server that keeps what it gets and answers as it is told, `ok` when told nothing."""
+
+    def __init__(self) -> None:
+        """Listen on a free port of the loopback."""
+        self.received: list[Received] = []
+        self.plan: deque[Answering] = deque()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            """Takes any request."""
+
+            def do_POST(self) -> None:
+                """Keep a request and answer as planned."""
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                receiver.received.append(Received(path=self.path, headers=headers, body=body))
+                status, text, extra, seconds = (
+                    receiver.plan.popleft() if receiver.plan else (200, b"ok", {}, 0.0)
+                )
+                time.sleep(seconds)
+                if status is not None:
+                    self.reply(status, text, extra)
+
+            do_GET = do_POST  # noqa: N815 - the server's own name
+
+            def reply(self, status: int, text: bytes, extra: dict[str, str]) -> None:
+                """Send an answer to whoever still waits for it."""
+                with suppress(OSError):
+                    self.send_response(status)
+                    for name, value in extra.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(text)
+
+            def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its own name
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+        self.url = f"http://{LOOPBACK}:{self.server.server_port}"
+
+    def answers(
+        self,
+        status: int | None,
+        body: bytes = b"",
+        headers: dict[str, str] | None = None,
+        after_seconds: float = 0.0,
+    ) -> None:
+        """Plan the answer to the next request that has none; a null status closes without one."""
+        self.plan.append((status, body, headers or {}, after_seconds))
 
 
 def installed(program: str, *folders: str) -> str:
@@ -142,6 +224,53 @@ def alertmanager(
             yield url
 
     return serve
+
+
+@pytest.fixture
+def http_receiver() -> Iterator[HttpReceiver]:
+    """A server that a test tells how to answer, and asks what it got."""
+    receiver = HttpReceiver()
+    thread = threading.Thread(target=receiver.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield receiver
+    receiver.server.shutdown()
+    thread.join()
+    receiver.server.server_close()
+
+
+@pytest.fixture(scope="session")
+def slow_host_incident() -> Incident:
+    """An incident of run `orion`: a slow host with evidence, and a burn of the page tier."""
+    onset = datetime(2026, 1, 5, 1, 20, tzinfo=UTC)
+    verdict = Verdict(
+        kind="slow",
+        level="host",
+        subject=Subject(run="orion", host="hx8-015"),
+        confidence="high",
+        onset=onset,
+        detected=onset + timedelta(minutes=3),
+        slowdown=1.4,
+        cause="thermal",
+        evidence=(Evidence(source="steps", time=onset, what="rank 116 takes <1.4> s & more"),),
+        action="drain the host",
+    )
+    firing = Firing(
+        objective="training-steps",
+        title="Training steps keep their pace",
+        promise="99 % over 30d",
+        run="orion",
+        severity="page",
+        long_seconds=3600,
+        short_seconds=300,
+        factor=14.4,
+        active_at=onset + timedelta(minutes=2),
+        fired_at=onset + timedelta(minutes=6),
+        runbook_url="https://runbooks.example/steps",
+        dashboard_url="https://grafana.example/d/job?var-run=orion",
+    )
+    now = onset + timedelta(minutes=10)
+    (incident,) = join_incidents([verdict], [firing], RunFacts.unknown(), JoinParams(), now=now)
+    return incident
 
 
 @pytest.fixture(scope="session")
@@ -354,3 +483,178 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'incidents.db'}"
     make: Callable[[], str] = request.getfixturevalue("postgres")
     return make()
+
+
+SERVICE_NOW = datetime(2026, 1, 5, 1, 40, 2, tzinfo=UTC)
+HOSTILE_TEXT = "</td><script>alert(1)</script><img src=x onerror=alert(1)>\u202e&\"'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StillLive:
+    """A watch that stands still at `SERVICE_NOW`.
+
+    Attributes:
+        tick: When the last tick was done.
+        source_states: One source of each state.
+        node_states: One host of each state.
+        slo_states: One objective that burns.
+        drawings: Drawings of any incident.
+        lines: Lines by source.
+    """
+
+    tick: datetime | None = SERVICE_NOW - timedelta(seconds=12)
+    source_states: Sequence[SourceState] = (
+        SourceState(name="prometheus", age_seconds=15.0, state="current", last_seen=SERVICE_NOW),
+        SourceState(
+            name="rack-7 logs",
+            age_seconds=4200.0,
+            state="silent",
+            last_seen=SERVICE_NOW - timedelta(seconds=4200),
+        ),
+        SourceState(name="switch telemetry", age_seconds=None, state="unknown"),
+    )
+    node_states: Sequence[NodeState] = (
+        NodeState(host="hx8-015", state="suspect", run="W-TRAIN", kinds=("slow",)),
+        NodeState(host="hx8-016", state="watched", run="W-TRAIN"),
+        NodeState(host="hx8-017", state="silent", since=SERVICE_NOW - timedelta(hours=1)),
+        NodeState(host="hx8-018", state="unknown"),
+    )
+    slo_states: Sequence[SloState] = (
+        SloState(
+            objective="training-steps",
+            title="Training steps keep their pace",
+            promise="99 % over 30d",
+            run="W-TRAIN",
+            pairs=(
+                PairState(
+                    severity="page",
+                    long_seconds=3600,
+                    short_seconds=300,
+                    factor=14.4,
+                    long_burn_rate=38.5,
+                    short_burn_rate=100.0,
+                    is_firing=True,
+                ),
+                PairState(
+                    severity="ticket",
+                    long_seconds=86400,
+                    short_seconds=7200,
+                    factor=3.0,
+                    long_burn_rate=None,
+                    short_burn_rate=None,
+                    is_firing=False,
+                ),
+            ),
+            budget_left_ratio=0.81,
+            age_seconds=20.0,
+        ),
+    )
+    drawings: Mapping[str, str] = field(default_factory=dict[str, str])
+    lines: Mapping[str, Sequence[RawLine]] = field(
+        default_factory=lambda: {
+            "rank-116.log:120": (
+                RawLine(number=119, text="step 119 took 17.4 s"),
+                RawLine(number=120, text=f"step 120 took 21.9 s {HOSTILE_TEXT}", is_meant=True),
+            )
+        }
+    )
+
+    def sources(self) -> Sequence[SourceState]:
+        """Return the sources."""
+        return self.source_states
+
+    def nodes(self) -> Sequence[NodeState]:
+        """Return the hosts."""
+        return self.node_states
+
+    def slo_state(self) -> Sequence[SloState]:
+        """Return the objectives."""
+        return self.slo_states
+
+    def plots(self, incident_id: str) -> Mapping[str, str]:  # noqa: ARG002 - all have the same
+        """Return the drawings."""
+        return self.drawings
+
+    def raw_lines(self, source: str) -> Sequence[RawLine]:
+        """Return the lines of one file."""
+        return self.lines.get(source, ())
+
+    def last_tick(self) -> datetime | None:
+        """Return when the last tick was done."""
+        return self.tick
+
+    def metrics(self) -> bytes:
+        """Return one metric."""
+        return b"# TYPE training_steps_total counter\ntraining_steps_total 1\n"
+
+
+@pytest.fixture(scope="session")
+def thermal_incident() -> Incident:
+    """A GPU that throttles and holds up a run, with hostile words and a hostile link in it."""
+    suspect = Verdict(
+        kind="slow",
+        level="gpu",
+        subject=Subject(run="W-TRAIN", host="hx8-015", rank=116, gpu=4),
+        onset=SERVICE_NOW - timedelta(minutes=25, seconds=2),
+        detected=SERVICE_NOW - timedelta(minutes=21, seconds=2),
+        slowdown=1.31,
+        cause="thermal",
+        confidence="high",
+        peer_count=255,
+        evidence=(
+            Evidence(source="gpu samples", what="SM clock 1.485 GHz where 255 peers have 1.95 GHz"),
+            Evidence(
+                source="rank-116.log:120",
+                time=SERVICE_NOW - timedelta(minutes=20),
+                what=f"step 120 took 21.9 s {HOSTILE_TEXT}",
+            ),
+        ),
+        victims=("rank 8", "rank 10"),
+        action="drain the node after the next checkpoint; check fans, inlet and thermal paste",
+    )
+    burn = Firing(
+        objective="training-steps",
+        title="Training steps keep their pace",
+        promise="99 % over 30d",
+        run="W-TRAIN",
+        severity="page",
+        long_seconds=3600,
+        short_seconds=300,
+        factor=14.4,
+        active_at=SERVICE_NOW - timedelta(minutes=14),
+        fired_at=SERVICE_NOW - timedelta(minutes=13),
+        long_bad=31.0,
+        long_total=206.0,
+        short_bad=15.0,
+        short_total=15.0,
+        long_burn_rate=15.1,
+        short_burn_rate=100.0,
+        budget_left_ratio=0.81,
+        runbook_url="javascript:alert(1)",
+        dashboard_url="https://grafana.example/d/aif-job",
+    )
+    facts = RunFacts.unknown()
+    (incident,) = join_incidents([suspect], [burn], facts, JoinParams(), now=SERVICE_NOW)
+    return incident
+
+
+@pytest.fixture(scope="session")
+def service_now() -> datetime:
+    """The moment at which the service of the tests stands still."""
+    return SERVICE_NOW
+
+
+@pytest.fixture(scope="session")
+def still_live() -> StillLive:
+    """A watch that stands still; `dataclasses.replace` gives it other things to tell."""
+    return StillLive()
+
+
+@pytest.fixture
+def thermal_store(tmp_path: Path, thermal_incident: Incident) -> Iterator[IncidentStore]:
+    """A store that holds `thermal_incident`."""
+    engine = open_database(f"sqlite:///{tmp_path / 'incidents.db'}")
+    store = IncidentStore(engine)
+    store.refresh([thermal_incident], now=SERVICE_NOW)
+    yield store
+    engine.dispose()

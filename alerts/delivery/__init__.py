@@ -1,0 +1,1 @@
+"""How incidents reach people: an outbox, its worker, and the receivers."""

@@ -1,0 +1,1 @@
+"""Whom an incident is told to: one module a kind of receiver."""
