@@ -1,0 +1,1 @@
+"""What Alertmanager tells us: an inbox, its worker, and what Prometheus' alerts mean."""
