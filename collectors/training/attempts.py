@@ -84,7 +84,8 @@ def number_attempts(
     lane = ["file", "rank"]
     counted = (base + anew.fill_null(value=False).cum_sum()).over(lane)
     numbered = both.with_columns(number=counted.cast(pl.Int32))
-    last = numbered.with_columns(attempt="number").group_by(lane, maintain_order=True).last()
+    ended = numbered.with_columns(attempt="number")
+    last = ended.unique(lane, keep="last", maintain_order=True)
     numbers = numbered.drop_nulls("order").sort("order")["number"]
     return (
         steps.with_columns(pl.col("attempt").fill_null(numbers)),
