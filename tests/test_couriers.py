@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Engine, delete, insert, select
 
 from alerts.delivery.answers import Answer, Delivered, Later, Refused
 from alerts.delivery.couriers import CourierParams, Pass, deliver_due, run_couriers
@@ -68,12 +66,21 @@ class Fake:
         return [f"{letter.dedup_key} {letter.action}" for letter in self.got]
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    """An incident database."""
-    engine = open_database(f"sqlite:///{tmp_path / 'paceline.db'}")
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An incident database for the module."""
+    engine = open_database(f"sqlite:///{tmp_path_factory.mktemp('outbox') / 'paceline.db'}")
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def engine(database: Engine) -> Engine:
+    """An empty incident database."""
+    with database.begin() as connection:
+        for table in (OUTBOX, LEASES):
+            connection.execute(delete(table))
+    return database
 
 
 @pytest.fixture
@@ -379,8 +386,7 @@ def test_threads(
         "stuck": Fake(meanwhile=lambda: (freed.wait(10), stop.set())),
         "broken": None,
     }
-    deliver = partial(deliver_due, engine, now=Clock(), claim_as="one", params=PARAMS)
-    run_couriers(receivers, deliver, stop=stop, poll_seconds=0.01)
+    run_couriers(engine, receivers, stop=stop, now=Clock(), claim_as="one")
 
     assert (team.told, freed.is_set()) == (["a trigger"], True)
     assert "a pass to receiver broken failed: AttributeError" in caplog.text

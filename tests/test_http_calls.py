@@ -131,3 +131,10 @@ def test_addresses(text: str) -> None:
         refuse_address(text)
 
     assert text not in str(refusal.value)
+
+
+def test_not_encrypted(http_receiver: Any) -> None:
+    """A server that should speak TLS and does not gets nothing."""
+    answer = posted(http_receiver.url.replace("http:", "https:"))
+
+    assert (answer, http_receiver.received) == (Later(reason="no answer: SSLError"), [])

@@ -1,6 +1,7 @@
 """Messages become episodes, however often and in whichever order they come."""
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ from sqlalchemy import Engine, delete, insert, select
 from alerts.delivery.http_calls import NoAnswerError
 from alerts.intake.inbox import InboxParams
 from alerts.intake.queueing import BodyError, queue_notification
-from alerts.intake.working import work_inbox
+from alerts.intake.working import run_inbox, work_inbox
 from alerts.notifications import Notification, NotifiedAlert, parse_notification
 from alerts.storing.databases import open_database
 from alerts.storing.tables import ALERT_EPISODES, INBOX, LEASES
@@ -262,3 +263,21 @@ def test_quiet_and_back(engine: Engine) -> None:
     told(engine, body(alert("firing", "10:00")), now="10:22")
 
     assert episodes(engine) == [("f", "10:00", None, None)]
+
+
+def test_loop(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """The loop goes on after a pass that failed, and ends when it is told to."""
+    stop = threading.Event()
+    times = [clock("10:01")]
+
+    def now() -> datetime:
+        if not times:
+            stop.set()
+            raise RuntimeError
+        return times.pop()
+
+    queue_notification(engine, body(alert("firing", "10:00")), now=clock("10:00"))
+    run_inbox(engine, stop=stop, now=now)
+
+    assert [row[0] for row in episodes(engine)] == ["f"]
+    assert "a pass over the inbox failed: RuntimeError" in caplog.text

@@ -32,6 +32,9 @@ from alerts.delivery.rests import begin_rest, is_resting
 
 Clock = Callable[[], datetime]
 
+POLL_SECONDS: Final = 0.5
+"""Time between two passes."""
+
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -103,28 +106,23 @@ def deliver_due(
 
 
 def run_couriers(
+    engine: Engine,
     receivers: Mapping[str, Receiver],
-    deliver: Callable[[Mapping[str, Receiver]], object],
     *,
     stop: Event,
-    poll_seconds: float = 0.5,
+    now: Clock,
+    claim_as: str,
 ) -> None:
-    """Deliver until told to stop, each receiver by a thread of its own: none waits for another.
-
-    Args:
-        receivers: The receivers by name.
-        deliver: One pass to some of them: `deliver_due` with everything else filled in.
-        stop: Is set when it is time to stop.
-        poll_seconds: Time between two passes.
-    """
+    """Deliver until told to stop, each receiver by a thread of its own: none waits for another."""
 
     def run(name: str) -> None:
+        only = {name: receivers[name]}
         while not stop.is_set():
             try:
-                deliver({name: receivers[name]})
+                deliver_due(engine, only, now=now, claim_as=claim_as)
             except Exception as error:  # noqa: BLE001 -- the edge of a loop: the next pass may do
                 _LOG.warning("a pass to receiver %s failed: %s", name, type(error).__name__)
-            stop.wait(poll_seconds)
+            stop.wait(POLL_SECONDS)
 
     if receivers:
         with ThreadPoolExecutor(max_workers=len(receivers)) as pool:

@@ -17,6 +17,7 @@ from alerts.delivery.backoff import RetryParams
 from alerts.intake.episode_rows import read_histories, save_histories
 from alerts.intake.messages import Fate, Message, waiting_messages, write_fates
 from alerts.notifications import Notification, NotificationError, NotifiedAlert
+from alerts.storing.databases import writing
 from alerts.storing.tables import INBOX
 
 _LOG: Final = logging.getLogger(__name__)
@@ -65,7 +66,8 @@ def take_messages(engine: Engine, params: InboxParams, *, now: datetime, can_ask
     """
     count = 0
     while True:
-        with engine.begin() as connection:
+        # Two that fold one alert at a time would each miss what the other was told.
+        with writing(engine) as connection:
             batch = waiting_messages(connection, INBOX.c.attempts == 0, params.batch_rows)
             fates = list(_fold_batch(connection, batch, now=now, can_ask=can_ask))
             write_fates(connection, fates)

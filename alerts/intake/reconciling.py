@@ -24,7 +24,7 @@ from alerts.intake.episode_rows import read_histories, save_histories
 from alerts.intake.inbox import InboxParams, Told, as_told, fold_told, shown_text
 from alerts.intake.messages import Fate, Message, waiting_messages, write_fates
 from alerts.notifications import NotificationError, NotifiedAlert
-from alerts.storing.databases import reading
+from alerts.storing.databases import reading, writing
 from alerts.storing.tables import ALERT_EPISODES, INBOX
 
 _LOG: Final = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def ask_for_truncated(
         listed = _listed(source, message, now)
         wait = retry_seconds(message.attempts, params.retries, draw=draw())
         fate = _fate(message, params, due=now + timedelta(seconds=wait), is_whole=bool(listed))
-        with engine.begin() as connection:
+        with writing(engine) as connection:
             if listed:
                 fold_told(connection, [listed])
             write_fates(connection, [fate])
@@ -107,7 +107,7 @@ def settle_quiet(
     listed = None if source is None else _asked(engine, source, now)
     if source is not None and listed is None:
         return 0
-    with engine.begin() as connection:
+    with writing(engine) as connection:
         before = read_histories(connection, quiet)
         after = {
             name: _settled(tuple(history), listed, params.episodes, now)
