@@ -2,7 +2,7 @@
 
 Source: the same decisions as in the live service, taken at each moment at which something changed:
 an incident was found, became a page, was acknowledged or ended; planned work or quiet hours ended;
-a repetition was due.
+a repetition was due. An incident that came back is taken as one that lasted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,7 +171,8 @@ def _quiet(
 
 def _as_of(record: IncidentRecord, now: datetime) -> IncidentRecord:
     """Return an incident as it stood at a time."""
-    waking = record.severity == "page" and (record.paged_at is None or record.paged_at <= now)
+    never_told_when = record.severity == "page" and record.paged_at is None
+    waking = never_told_when or (record.paged_at is not None and record.paged_at <= now)
     steps: list[tuple[State, datetime | None]] = [
         ("acknowledged", record.acknowledged_at),
         ("mitigated", record.mitigated_at),

@@ -8,8 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, Text, TypeDecorator
+from sqlalchemy.exc import DontWrapMixin
 
-from alerts.zoned_times import zoned
+from alerts.zoned_times import ZonelessTimeError, zoned
+
+
+class NaiveTimeError(ZonelessTimeError, DontWrapMixin):
+    """A time without a zone was to be kept; SQLAlchemy leaves this error as it is."""
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -22,10 +27,12 @@ class UtcTime(TypeDecorator[datetime]):
         """Return what the driver is given.
 
         Raises:
-            ZonelessTimeError: The time is naive.
+            NaiveTimeError: The time is naive.
         """
         if value is None:
             return None
+        if value.tzinfo is None:
+            raise NaiveTimeError(f"wanted an aware time to keep, found {value.isoformat()}")
         # SQLite keeps the text of a time, and only texts of one zone sort like times.
         return zoned(value).replace(tzinfo=None) if dialect.name == "sqlite" else zoned(value)
 

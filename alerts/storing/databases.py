@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -45,6 +46,10 @@ class DatabaseUnreachableError(ConnectionError):
     """A database does not answer, or its file cannot be opened."""
 
 
+class DatabaseVersionError(RuntimeError):
+    """A database was made by a later release."""
+
+
 def open_database(url: str) -> Engine:
     """Return an engine over a database whose tables are up to date; the caller disposes of it.
 
@@ -57,6 +62,7 @@ def open_database(url: str) -> Engine:
     Raises:
         DatabaseUrlError: The URL is none, names another kind of database, or one in memory.
         DatabaseUnreachableError: It does not answer, or its file cannot be opened.
+        DatabaseVersionError: A later release has migrated it.
         DatabaseBusyError: Another process held the database for `BUSY_SECONDS`.
     """
     parsed = _checked(url)
@@ -76,11 +82,30 @@ def open_database(url: str) -> Engine:
 
 
 def migrate(connection: Connection, revision: str = "head") -> None:
-    """Bring the tables to a revision, within the transaction that the connection is in."""
+    """Bring the tables to a revision, within the transaction that the connection is in.
+
+    Raises:
+        DatabaseVersionError: The tables are at a revision that this release does not know.
+    """
+    try:
+        command.upgrade(_config(connection), revision)
+    except CommandError as error:
+        raise DatabaseVersionError(
+            f"wanted a database of this release or an earlier one, found: {error}; "
+            "run the newer release, or restore a backup from before it"
+        ) from error
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """Bring the tables back to a revision, within the transaction that the connection is in."""
+    command.downgrade(_config(connection), revision)
+
+
+def _config(connection: Connection) -> Config:
     config = Config()
     config.set_main_option("script_location", "alerts.storing:migrations")
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    return config
 
 
 @contextmanager
@@ -124,7 +149,7 @@ def _engine(url: URL) -> Engine:
     engine = create_engine(
         url,
         json_serializer=_json_text,
-        json_deserializer=orjson.loads,
+        json_deserializer=_json_value,
         connect_args={"timeout": BUSY_SECONDS},
         pool_pre_ping=not is_sqlite,
     )
@@ -137,6 +162,11 @@ def _engine(url: URL) -> Engine:
 def _json_text(value: Any) -> str:  # noqa: ANN401 -- any JSON
     """Return JSON; what is no number is null, as PostgreSQL takes no NaN."""
     return orjson.dumps(value).decode()
+
+
+def _json_value(kept: Any) -> Any:  # noqa: ANN401 -- any JSON
+    """Return what JSON says; SQLite hands a bare number over as that number."""
+    return orjson.loads(kept) if isinstance(kept, str | bytes) else kept
 
 
 def _on_connect(connection: sqlite3.Connection, _record: object) -> None:

@@ -15,6 +15,7 @@ from alerts.storing.databases import (
     DatabaseBusyError,
     DatabaseUnreachableError,
     DatabaseUrlError,
+    DatabaseVersionError,
     open_database,
 )
 from alerts.storing.incident_store import IncidentStore
@@ -25,6 +26,13 @@ from paceline.policy_output import would_send_bytes, would_send_text
 PolicyArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="POLICY", help="A policy file, in YAML.")
 ]
+
+_UNOPENED = (
+    DatabaseUrlError,
+    DatabaseUnreachableError,
+    DatabaseVersionError,
+    DatabaseBusyError,
+)
 
 app = typer.Typer(
     name="alerts",
@@ -110,7 +118,7 @@ def _stored(url: str) -> History | None:
     """Return the incidents of a database; null when it has none."""
     try:
         engine = open_database(url)
-    except (DatabaseUrlError, DatabaseUnreachableError, DatabaseBusyError) as error:
+    except _UNOPENED as error:
         raise refused(str(error)) from error
     try:
         store = IncidentStore(engine)
