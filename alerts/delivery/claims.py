@@ -30,7 +30,7 @@ class ClaimParams:
         max_wait_seconds: Longest time that a letter waits after a try or for a renewal.
     """
 
-    lease_seconds: float = 90.0
+    lease_seconds: float = 45.0
     max_wait_seconds: float = 150.0
 
 

@@ -43,13 +43,22 @@ def prometheus_firings(
 ) -> list[Firing]:
     """Return the burns that Prometheus tells of: those that last, and those that ended lately.
 
+    One that ended is told as long as its incident is not over, whenever that was.
+
     Args:
         engine: The incident database.
         objectives: What is known of objectives, by name.
         now: The time.
         params: When two episodes are one.
     """
-    lately = or_(ALERT_EPISODES.c.status == "firing", ALERT_EPISODES.c.ends_at > now - KEPT)
+    unresolved = select(INCIDENTS.c.id).where(INCIDENTS.c.state != "resolved")
+    lately = or_(
+        ALERT_EPISODES.c.status == "firing",
+        ALERT_EPISODES.c.ends_at > now - KEPT,
+        # Of an end that is told late, an incident hears all the same.
+        ALERT_EPISODES.c.last_seen > now - KEPT,
+        ALERT_EPISODES.c.incident.in_(unresolved),
+    )
     about = ALERT_EPISODES.c.labels["objective"].as_string().is_not(None)
     query = (
         select(ALERT_EPISODES)

@@ -18,7 +18,7 @@ from alerts.storing.databases import reading
 from alerts.storing.tables import ALERT_EPISODES, INCIDENTS
 
 RECENT: Final = timedelta(hours=6)
-"""An episode that ended earlier is not linked any more: nobody looks for its incident."""
+"""An episode that ended, and was told of, earlier is linked no more: nobody looks for it."""
 
 _HOST_LABELS: Final = ("host", "node", "hostname", "Hostname", "instance")
 """Labels that name a host; exporters of GPUs and nodes use one or another."""
@@ -48,7 +48,7 @@ class KnownIncident:
 def link_episodes(engine: Engine, *, now: datetime) -> int:
     """Tell each episode of an alert its incident, where one is known; return how many were told."""
     unlinked = ALERT_EPISODES.c.incident.is_(None)
-    lately = or_(ALERT_EPISODES.c.status == "firing", ALERT_EPISODES.c.ends_at > now - RECENT)
+    lately = or_(ALERT_EPISODES.c.status == "firing", ALERT_EPISODES.c.last_seen > now - RECENT)
     with reading(engine) as connection:
         query = select(ALERT_EPISODES).where(unlinked, lately)
         episodes = [episode_of(row) for row in connection.execute(query).mappings()]
