@@ -1,7 +1,8 @@
 """Run every detector over one reading: the list of detectors, and the order of their findings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 import polars as pl
@@ -204,6 +205,9 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
 )
 """Every detector: adding one is one line here."""
 
+NOTHING_FOLDED: Final[Mapping[str, pl.DataFrame]] = MappingProxyType({})
+"""No detector knows anything from before: each looks at the whole reading."""
+
 
 def views_of(reading: Reading, params: DetectorParams) -> Views:
     """Return what the detectors take, each derived frame computed once."""
@@ -242,11 +246,30 @@ def find_all(
         params: The thresholds.
         say: Told before each detector: its name, how many are done, how many there are.
     """
-    views = views_of(reading, params)
+    return find_in(views_of(reading, params), reading, params, say, NOTHING_FOLDED)
+
+
+def find_in(
+    views: Views,
+    reading: Reading,
+    params: DetectorParams,
+    say: Callable[[str, int, int], None],
+    folded: Mapping[str, pl.DataFrame],
+) -> list[Verdict]:
+    """Return the findings of all detectors over the views of a reading; see `find_all`.
+
+    Args:
+        views: `views_of` the reading.
+        reading: What was read.
+        params: The thresholds.
+        say: Told before each detector.
+        folded: `VERDICTS` of detectors that go on from what they knew, by name: these do not look
+            at the views.
+    """
     ended = replace(params.hangs, data_end=end_of_only_run(reading))
     told = replace(params, hangs=ended)
     found: list[Verdict] = []
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
-        found += verdicts_of(detector(views, told))
+        found += verdicts_of(folded[name] if name in folded else detector(views, told))
     return attribute(corroborated(found, views.events), views.roles.collect())

@@ -196,6 +196,24 @@ PORT_WATCHED_SECONDS_TOTAL = Metric(
     help="Seconds over which the pause time of the port was counted, gaps left out. No series: the "
     "port counts no pause time.",
 )
+WATCH_TICKS_TOTAL = Metric(
+    name="paceline_watch_ticks_total",
+    kind="counter",
+    labels=("cluster",),
+    help="Ticks of the watch that were done.",
+)
+WATCH_SKIPPED_TICKS_TOTAL = Metric(
+    name="paceline_watch_skipped_ticks_total",
+    kind="counter",
+    labels=("cluster",),
+    help="Ticks that were left out because the one before took too long.",
+)
+WATCH_TICK_SECONDS = Metric(
+    name="paceline_watch_tick_seconds",
+    kind="gauge",
+    labels=("cluster",),
+    help="Seconds that the last tick took.",
+)
 
 METRICS: tuple[Metric, ...] = (
     STEPS_TOTAL,
@@ -224,5 +242,8 @@ METRICS: tuple[Metric, ...] = (
     JOB_START_SECONDS,
     PORT_PAUSED_SECONDS_TOTAL,
     PORT_WATCHED_SECONDS_TOTAL,
+    WATCH_TICKS_TOTAL,
+    WATCH_SKIPPED_TICKS_TOTAL,
+    WATCH_TICK_SECONDS,
 )
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -1,0 +1,1 @@
+"""The live loop: what is new is read, judged, told and exposed, tick after tick."""

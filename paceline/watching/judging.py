@@ -1,0 +1,133 @@
+"""What one tick finds: the detectors over the window, the burns, and the incidents of both."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import polars as pl
+
+from alerts.blast_radii import RunFacts
+from alerts.faults import JoinParams
+from alerts.incidents import Incident, join_incidents
+from collectors.readings import Reading
+from detectors.holds import HoldParams, add_holds
+from detectors.verdicts import Verdict
+from paceline.findings import DetectorParams, Views, find_in, views_of
+from paceline.watching.burn_watch import Burning, BurnWatch
+from paceline.watching.device_folds import DeviceFolds
+from slo.losses import run_sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """The thresholds of a tick.
+
+    Attributes:
+        detectors: Of all detectors.
+        joining: When symptoms are one fault.
+        holds: When a crashed job held its nodes for nothing.
+    """
+
+    detectors: DetectorParams = field(default_factory=DetectorParams)
+    joining: JoinParams = field(default_factory=JoinParams)
+    holds: HoldParams = field(default_factory=HoldParams)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one tick found.
+
+    Attributes:
+        now: The tick's time.
+        reading: The window, named.
+        views: What the detectors looked at.
+        verdicts: All findings.
+        burning: Burn rates and firings.
+        incidents: One a fault.
+        sizes: `RUN_SIZES`.
+        seconds: How long each part took.
+    """
+
+    now: datetime
+    reading: Reading
+    views: Views
+    verdicts: Sequence[Verdict]
+    burning: Burning
+    incidents: Sequence[Incident]
+    sizes: pl.DataFrame
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judges tick after tick.
+
+    Attributes:
+        settings: The thresholds.
+        burns: The carried state of objectives.
+        folds: The carried state of devices.
+    """
+
+    settings: JudgeSettings
+    burns: BurnWatch
+    folds: DeviceFolds
+
+    def judge(
+        self,
+        reading: Reading,
+        steps: pl.DataFrame,
+        told: Sequence[Verdict],
+        now: datetime,
+    ) -> Judgement:
+        """Return what a window says at a time.
+
+        Args:
+            reading: The window, named.
+            steps: `STEP_COLUMNS` of the whole period.
+            told: Findings about the sources themselves.
+            now: The time.
+        """
+        clock = _Stopwatch()
+        params = self.settings.detectors
+        folded = {"devices": self.folds.find(reading.samples)}
+        clock.lap("folds")
+        views = views_of(reading, params)
+        found = find_in(views, reading, params, _say_nothing, folded)
+        held = add_holds(found, reading.jobs, reading.events, reading.steps, self.settings.holds)
+        verdicts = [*held, *told]
+        clock.lap("detectors")
+        burning = self.burns.evaluate(steps, now)
+        clock.lap("burns")
+        sizes = run_sizes(
+            reading.steps.lazy(), reading.placements.lazy(), reading.jobs.lazy()
+        ).collect()
+        facts = RunFacts(sizes=sizes, events=burning.events)
+        incidents = join_incidents(verdicts, burning.firings, facts, self.settings.joining, now=now)
+        clock.lap("incidents")
+        return Judgement(
+            now=now,
+            reading=reading,
+            views=views,
+            verdicts=verdicts,
+            burning=burning,
+            incidents=incidents,
+            sizes=sizes,
+            seconds=clock.laps,
+        )
+
+
+class _Stopwatch:
+    """How long parts of a tick took; nothing that is found depends on it."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name], self._last = now - self._last, now
+
+
+def _say_nothing(_name: str, _done: int, _everything: int) -> None:
+    """Take progress and drop it: a tick is short."""
