@@ -163,13 +163,18 @@ def _inside(case: DeviceCase, suspect: Suspect, entity: dict[str, Any]) -> pl.Da
 
 def _cause(inside: pl.DataFrame) -> str | None:
     """Return the clock event reason that is set for the suspect and not for its peers."""
-    masks = inside.filter(pl.col("signal") == REASONS).drop_nulls("value")
-    for bits, cause in REASON_BITS:
-        is_set = (pl.col("value").cast(pl.Int64) & bits) != 0
-        shares = masks.group_by("own").agg(is_set.mean().alias("share"))
-        by_side = dict(shares.iter_rows())
-        own = by_side.get(True, 0.0)
-        if own >= MIN_REASON_SHARE and own >= 2.0 * by_side.get(False, 0.0):
+    mask = pl.col("value").cast(pl.Int64)
+    shares = (
+        inside.filter(pl.col("signal") == REASONS)
+        .drop_nulls("value")
+        .group_by("own")
+        .agg(((mask & bits) != 0).mean().alias(cause) for bits, cause in REASON_BITS)
+    )
+    by_side = {row["own"]: row for row in shares.iter_rows(named=True)}
+    own, peers = by_side.get(True, {}), by_side.get(False, {})
+    for _, cause in REASON_BITS:
+        share = own.get(cause, 0.0)
+        if share >= MIN_REASON_SHARE and share >= 2.0 * peers.get(cause, 0.0):
             return cause
     return None
 
@@ -192,13 +197,11 @@ def _speed(case: DeviceCase, suspect: Suspect, entity: dict[str, Any], ratio: fl
 def _told(inside: pl.DataFrame) -> list[Evidence]:
     """Return what the other signals show of the suspect and of its peers."""
     found: list[Evidence] = []
+    known = inside.drop_nulls("value").group_by("signal", "own").agg(pl.col("value").median())
+    medians = {(signal, own): value for signal, own, value in known.iter_rows()}
     for signal, word, factor, unit in _TOLD:
-        values = inside.filter(pl.col("signal") == signal)
-        medians = dict(
-            values.drop_nulls("value").group_by("own").agg(pl.col("value").median()).iter_rows()
-        )
-        if True in medians and False in medians:
-            own, peers = (medians[side] * factor for side in (True, False))
+        if (signal, True) in medians and (signal, False) in medians:
+            own, peers = (medians[signal, side] * factor for side in (True, False))
             what = f"{word} {own:.0f} {unit}, peers {peers:.0f} {unit}"
             found.append(Evidence(source=signal, what=what))
     return found
