@@ -188,7 +188,8 @@ EVENTS: Final = schema_of(
 )
 """Something that happened. `kind` is ours: of jobs (run_start, run_end, restart, rendezvous, oom,
 traceback, process_exit, job_cancelled, job_step), training (evaluation, checkpoint, from_scratch,
-loss_scale, open_span), communication (net_error, comm_start, channel, setting, rank_missing,
+loss_scale, open_span), checks of results (checksum, replica_match, replica_mismatch,
+result_check), communication (net_error, comm_start, channel, setting, rank_missing,
 benchmark_end, data_corruption), opinions of tools (perf_score, straggler_report), GPUs (xid, sxid,
 gpu_lost, gpu_error, gpu_health, gpu_row_remap, gpu_recovery_action, ecc), hosts (boot, node_state,
 node_failure, pcie_error, memory_error), repairs (part_removed, part_installed, part_swap, repair;

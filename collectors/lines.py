@@ -27,6 +27,7 @@ from collectors.slurm.slurm_banners import SLURM_BANNER_HINT, read_slurm_banners
 from collectors.slurm.slurm_messages import SLURM_MESSAGE_HINT, read_slurm_messages
 from collectors.texts.tool_failures import FAILURE_HINT, read_tool_failures
 from collectors.texts.torn_records import NCCL_RECORD, RecordStart
+from collectors.training.checksums import CHECKSUM_HINT, read_checksums
 from collectors.training.composer import COMPOSER_HINT, read_composer
 from collectors.training.deepspeed import DEEPSPEED_HINT, read_deepspeed
 from collectors.training.flagscale import FLAGSCALE_HINT, read_flagscale
@@ -43,6 +44,7 @@ from collectors.training.metaseq import METASEQ_HINT, read_metaseq
 from collectors.training.mlperf import MLLOG_START, read_mlperf
 from collectors.training.olmo import OLMO_HINT, read_olmo
 from collectors.training.rendezvous import RENDEZVOUS_HINT, read_rendezvous
+from collectors.training.result_checks import RESULT_HINT, read_result_checks
 from collectors.training.score_reports import SCORE_HINT, read_score_reports
 from collectors.training.step_line_table import (
     OTHER_STEP_HINT,
@@ -120,6 +122,8 @@ LINE_DIALECTS: Final[tuple[LineDialect, ...]] = (
         sure=ITERATION_LINE,
         usual=usual_iterations,
     ),
+    LineDialect(name="result checks", hint=RESULT_HINT, read=read_result_checks),
+    LineDialect(name="checksums", hint=CHECKSUM_HINT, read=read_checksums),
     LineDialect(name="trainer event", hint=TRAINER_EVENT_HINT, read=read_trainer_events),
     LineDialect(
         name="other step line", hint=OTHER_STEP_HINT, read=read_other_step_lines, apart=True

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from detectors.deaths import named_deaths
 from detectors.placing import ROLES
 from detectors.promotion import DRIFT, PromotionParams, overlap, promote, rack_of
 from detectors.verdicts import Evidence, Subject, Verdict, sort_verdicts
@@ -32,6 +33,9 @@ MIN_ALIKE_SHARE: Final = 0.6
 
 _TIMED_LEVELS: Final = ("rank", "host", "rack")
 
+_BESIDE_STEPS: Final = frozenset({"checkpoint_writer", "periodic_pauses", "data_stalls"})
+"""Causes of moments at which a job waits: they slow no step around them, nor does a GPU."""
+
 
 def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]:
     """Return the findings joined into causes, in reading order.
@@ -50,13 +54,18 @@ def attribute(verdicts: Sequence[Verdict], roles: pl.DataFrame) -> list[Verdict]
     # A device that was set to be slow explains as well; then nobody is sick.
     sick = [one for one in devices if one.kind in SLOW_KINDS | {DRIFT}]
     rest = [one for one in verdicts if one.level != "gpu"]
-    timed = [one for one in rest if one.level in _TIMED_LEVELS and one.kind in SLOW_KINDS]
+    timed = [one for one in rest if one.level in _TIMED_LEVELS and _is_speed(one)]
     joined = [_explained(one, _culprits(one, sick), places) for one in timed]
     used = {id(device) for one in timed for device in _culprits(one, sick)}
     alone = [one for one in devices if id(one) not in used]
     named = [*joined, *_in_families(alone, places)]
     others = [one for one in rest if one not in timed]
-    return sort_verdicts(_without_cascades(_with_jobs([*named, *others])))
+    joined = named_deaths(_with_jobs([*named, *others]), roles)
+    return sort_verdicts(_without_cascades(joined))
+
+
+def _is_speed(verdict: Verdict) -> bool:
+    return verdict.kind in SLOW_KINDS and verdict.cause not in _BESIDE_STEPS
 
 
 def _in_families(devices: list[Verdict], places: list[dict[str, Any]]) -> list[Verdict]:
@@ -170,7 +179,11 @@ def _union(first: Subject, second: Subject) -> Subject:
 
 def _with_jobs(verdicts: list[Verdict]) -> list[Verdict]:
     """Return the findings with each slow job explained by what was named at the same time."""
-    named = [one for one in verdicts if one.kind in EXPLAINING_KINDS and one.level != "job"]
+    named = [
+        one
+        for one in verdicts
+        if one.kind in EXPLAINING_KINDS and one.level != "job" and one.cause not in _BESIDE_STEPS
+    ]
     named += [one for one in verdicts if one.kind == "congestion" and one.level == "job"]
     jobs = [one for one in verdicts if one.kind == "group_slow" and one.level == "job"]
     kept = [one for one in verdicts if one not in jobs]

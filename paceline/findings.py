@@ -52,6 +52,20 @@ from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
 from detectors.planned_pauses import without_planned_pauses
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.quiet.checkpoint_writers import WriterParams, find_slow_writers
+from detectors.quiet.checksum_differences import find_checksum_differences
+from detectors.quiet.data_stalls import StallParams, find_data_stalls
+from detectors.quiet.loss_anomalies import LossParams, find_loss_anomalies
+from detectors.quiet.periodic_sags import (
+    SagParams,
+    find_periodic_sags,
+    without_repeated_pauses,
+)
+from detectors.quiet.rank_saves import save_times
+from detectors.quiet.replica_differences import find_replica_differences
+from detectors.quiet.replica_values import ReplicaParams
+from detectors.quiet.result_checks import find_result_checks
+from detectors.quiet.skipped_steps import SkipParams, find_skipped_steps
 from detectors.reported_extremes import ExtremeParams, find_reported_extremes
 from detectors.scores import ScoreParams, find_scored_ranks
 from detectors.short_jobs import ShortJobParams, find_short_slow_jobs
@@ -112,6 +126,12 @@ class DetectorParams:
     blind: BlindParams = field(default_factory=BlindParams)
     collectors: CollectorParams = field(default_factory=CollectorParams)
     scales: ScaleParams = field(default_factory=ScaleParams)
+    losses: LossParams = field(default_factory=LossParams)
+    replicas: ReplicaParams = field(default_factory=ReplicaParams)
+    skips: SkipParams = field(default_factory=SkipParams)
+    sags: SagParams = field(default_factory=SagParams)
+    writers: WriterParams = field(default_factory=WriterParams)
+    stalls: StallParams = field(default_factory=StallParams)
     pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
     pairs: PairParams = field(default_factory=PairParams)
@@ -151,6 +171,15 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("imbalance", lambda v, p: find_imbalance(v.paces, p.imbalance)),
     ("traces", lambda v, p: find_traced_stragglers(v.ops, p.traces)),
     ("uneven work", lambda v, p: find_uneven_work(v.paces, p.uneven)),
+    (
+        "periodic sags",
+        lambda v, p: find_periodic_sags(v.paces, v.job_paces, v.events, p.sags),
+    ),
+    (
+        "checkpoint writers",
+        lambda v, p: find_slow_writers(save_times(v.steps, v.events, v.roles), p.writers),
+    ),
+    ("data stalls", lambda v, p: find_data_stalls(v.clean_steps, v.roles, p.stalls)),
     ("jobs", lambda v, p: find_slow_jobs(v.job_paces, p.jobs, job_paces(v.steps))),
     ("short jobs", lambda v, p: find_short_slow_jobs(v.job_paces, p.short_jobs)),
     ("between steps", lambda v, p: find_between_steps(v.clean_steps, p.jobs, p.between)),
@@ -194,6 +223,11 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
     ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
     ("numerical", lambda v, _: find_numerical(v.steps)),
+    ("losses", lambda v, p: find_loss_anomalies(v.steps, v.events, p.losses)),
+    ("replicas", lambda v, p: find_replica_differences(v.steps, v.events, v.roles, p.replicas)),
+    ("checksums", lambda v, _: find_checksum_differences(v.events, v.roles)),
+    ("result checks", lambda v, _: find_result_checks(v.events, v.roles)),
+    ("skipped steps", lambda v, p: find_skipped_steps(v.steps, v.events, p.skips)),
     ("lost progress", lambda v, _: find_lost_progress(v.events, v.steps)),
     ("loss scales", lambda v, p: find_stuck_scales(v.events, p.scales)),
     ("throughput changes", lambda v, _: find_throughput_changes(v.events, v.steps)),
@@ -272,4 +306,4 @@ def find_in(
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
         found += verdicts_of(folded[name] if name in folded else detector(views, told))
-    return attribute(corroborated(found, views.events), views.roles.collect())
+    return attribute(corroborated(without_repeated_pauses(found), views.events), views.roles.collect())

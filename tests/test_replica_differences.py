@@ -33,12 +33,13 @@ class Job:
 
     def steps(self, *, hosts: bool = True) -> pl.LazyFrame:
         """The reports of all ranks."""
-        ranks = self.norm.shape[0]
+        ranks = len(self.norm)
+        names = [f"n{rank // 8}" if hosts else None for rank in range(ranks) for _ in range(COUNT)]
         columns: dict[str, Any] = {
             "run": "r",
             "attempt": 0,
             "rank": np.repeat(np.arange(ranks), COUNT),
-            "host": np.repeat([f"n{rank // 8}" if hosts else None for rank in range(ranks)], COUNT),
+            "host": names,
             "step": np.tile(np.arange(COUNT), ranks),
             "end_time": [START + timedelta(seconds=4 * at) for at in range(COUNT)] * ranks,
             "loss": self.loss.ravel(),
@@ -191,7 +192,7 @@ def test_findings(story: Any, expected: list[Told]) -> None:
 
 def test_precision_recall_and_delay() -> None:
     """Of 12 jobs the 6 with a sick rank are told, at the right rank and at the first step."""
-    found = []
+    found: list[list[Told]] = []
     for seed in range(12):
         job = Job(seed)
         if seed % 2:

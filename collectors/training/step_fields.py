@@ -42,6 +42,11 @@ TEXTS: Final = {
     "message": ("message", "msg", "reason", "error"),
     "elapsed": ("elapsed_time",),
     "wall": ("wall",),
+    "checksum": (
+        *("checksum", "param_checksum", "params_checksum", "weight_checksum", "weights_checksum"),
+        *("grad_checksum", "param_hash", "params_hash", "weight_hash", "weights_hash", "grad_hash"),
+        *("model_hash", "state_hash", "model_checksum", "state_checksum"),
+    ),
     "step_rate": (
         "steps_per_second",
         "steps_per_sec",

@@ -14,6 +14,7 @@ import polars as pl
 from collectors.identity import file_rank, gpu_device
 from collectors.readings import MAX_REJECT_CHARACTERS, Reading, count_lines, reading_of
 from collectors.sniffing import SURE, Head, ReadOptions
+from collectors.texts.event_labels import event_labels
 from collectors.texts.json_lines import read_json_lines
 from collectors.training.step_fields import PHASES, known_keys, normal_fields
 from collectors.training.step_table import join_phases, steps_of
@@ -90,7 +91,13 @@ def read_records(
     rejects = pl.concat([broken, misfits]).unique("position", keep="first", maintain_order=True)
     frames = {
         "steps": steps,
-        "events": _events_of(pl.concat([by_class["event"], by_class["evaluation"]])),
+        "events": pl.concat(
+            [
+                _events_of(pl.concat([by_class["event"], by_class["evaluation"]])),
+                _checksums_of(records),
+            ],
+            how="diagonal_relaxed",
+        ),
         "jobs": _jobs_of(records),
         "placements": _placements_of(records),
         "rejects": rejects.with_columns(pl.col("text").str.slice(0, MAX_REJECT_CHARACTERS)),
@@ -168,6 +175,23 @@ def _events_of(events: pl.DataFrame) -> pl.DataFrame:
         severity=pl.lit("info"),
         count=pl.lit(1),
         message=pl.col("message").fill_null(pl.col("text")),
+    )
+
+
+def _checksums_of(records: pl.DataFrame) -> pl.DataFrame:
+    """Return `EVENTS` of the checksums that ranks tell beside a step."""
+    return records.filter(pl.col("checksum").is_not_null(), pl.col("step") >= 0).select(
+        "time",
+        "host",
+        "rank",
+        "run",
+        "position",
+        kind=pl.lit("checksum"),
+        code=pl.col("checksum").str.to_lowercase(),
+        severity=pl.lit("info"),
+        count=pl.lit(1),
+        message="text",
+        attributes=event_labels({"step": pl.col("step")}),
     )
 
 
