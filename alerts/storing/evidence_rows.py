@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, Table, bindparam, func, insert, select, tuple_, update
 
 from alerts.identities import digest, firing_identity, marks, verdict_identity
 from alerts.incidents import Incident
@@ -48,6 +48,16 @@ def verdict_rows(connection: Connection, incident_id: str) -> list[Mapping[str, 
     query = select(VERDICTS).where(VERDICTS.c.incident == incident_id)
     rows = [dict(row) for row in connection.execute(query).mappings()]
     return sorted(rows, key=lambda row: (_text(row["onset"]), row["id"]))
+
+
+def first_onset(
+    connection: Connection, incident_id: str, *, ended_by: datetime | None
+) -> datetime | None:
+    """Return when the first finding began that ended by a time; null when none did."""
+    query = select(func.min(VERDICTS.c.onset)).where(
+        VERDICTS.c.incident == incident_id, VERDICTS.c.cleared <= ended_by
+    )
+    return None if ended_by is None else connection.execute(query).scalar()
 
 
 def verdict_record(row: Mapping[str, Any]) -> VerdictRecord:

@@ -14,7 +14,7 @@ from alerts.incidents import Incident, incident_json, incident_of
 from alerts.known_incidents import MatchParams
 from alerts.lifecycle import DATA, Life, Told, follow
 from alerts.matching import match_incidents
-from alerts.storing.evidence_rows import move_evidence, write_evidence
+from alerts.storing.evidence_rows import first_onset, move_evidence, write_evidence
 from alerts.storing.history_rows import Happening, write_happenings
 from alerts.storing.incident_rows import (
     has_changed,
@@ -222,9 +222,16 @@ def _refreshed(
         likeness=likeness(whole),
         body=incident_json(whole),
     )
-    # What came back, or took in another, began with the first of them.
-    began_before = life.reopened_count > 0 or len(parts_of(connection, before.id)) > 1
-    return replace(fresh, onset=_min(before.onset, whole.onset)) if began_before else fresh
+    return replace(fresh, onset=_onset(connection, before, fresh.onset, life))
+
+
+def _onset(
+    connection: Connection, before: IncidentRecord, onset: datetime | None, life: Life
+) -> datetime | None:
+    """Return when an incident began: what came back or took in another, with the first of them."""
+    several = life.reopened_count > 0 or len(parts_of(connection, before.id)) > 1
+    earlier = before.onset if several else first_onset(connection, before.id, ended_by=onset)
+    return _min(earlier, onset)
 
 
 def _happenings(before: IncidentRecord, after: IncidentRecord, tick: _Piled) -> Iterable[Happening]:
