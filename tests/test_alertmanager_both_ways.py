@@ -132,7 +132,7 @@ def test_example(golden: Callable[[str, str], None], tmp_path: Path) -> None:
     """The configuration that the docs show is made of the ready objectives, and amtool takes it."""
     text = example_configuration(
         load_library(),
-        webhook_url="http://127.0.0.1:8650/api/v1/alertmanager",
+        webhook_url="http://127.0.0.1:8765/api/v1/alertmanager",
         token_file="/etc/paceline/ingest-token",  # noqa: S106 - a path
     )
     golden(str(EXAMPLE), text)
