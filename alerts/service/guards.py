@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, cast
+from urllib.parse import quote
 
 from fastapi import Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
@@ -156,7 +157,7 @@ async def page_caller(needed: SecurityScopes, request: Request) -> Caller:
     if found.session is not None:
         raise HTTPException(403, f"your token lacks the scope {needed.scope_str}")
     asked = request.url.path if request.method == "GET" else "/"
-    raise HTTPException(303, "log in first", {"Location": f"/login?next={asked}"})
+    raise HTTPException(303, "log in first", {"Location": f"/login?next={quote(asked)}"})
 
 
 def _unauthorized(detail: str, more: str = "") -> HTTPException:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from alerts.service.pages.fleet_page import fleet_page
 from alerts.service.pages.incident_page import incident_page
-from alerts.service.pages.list_page import PAGE_ROWS, SHOWN_STATES, Show, list_row
+from alerts.service.pages.list_page import PAGE_ROWS, SHOWN_STATES, Show, list_rows
 from alerts.service.pages.told_incidents import find_evidence, told_incident
 from alerts.service.pages.views import ReaderView
 from alerts.service.request_words import MAX_WHOLE, Id
@@ -27,8 +27,7 @@ def incidents(
     """Return the list of incidents."""
     filters = IncidentFilters(states=SHOWN_STATES[show])
     found = view.parts.store.find(filters, PageRequest(limit=PAGE_ROWS, before=before))
-    rows = [list_row(record) for record in found.records]
-    told = {"rows": rows, "show": show, "next_before": found.next_before}
+    told = {"rows": list_rows(found.records), "show": show, "next_before": found.next_before}
     return view.page("incidents.html.j2", "incidents", told)
 
 

@@ -1,5 +1,6 @@
 """What the list of incidents shows: enough to see which one to open."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -30,6 +31,12 @@ class ListRow:
 
     record: IncidentRecord
     words: str
+
+
+def list_rows(records: Sequence[IncidentRecord]) -> list[ListRow]:
+    """Return a page of the list: what is not over first, pages before tickets, newest first."""
+    order = sorted(records, key=lambda one: (one.state == "resolved", one.severity != "page"))
+    return [list_row(record) for record in order]
 
 
 def list_row(record: IncidentRecord) -> ListRow:

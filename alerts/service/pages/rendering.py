@@ -75,6 +75,7 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     templates.filters |= {
         "amount": amount_text,
@@ -82,12 +83,12 @@ def _templates() -> Environment:
         "count": count_text,
         "drawing": Markup,  # drawings and runbooks are our own, see `Live.plots`
         "duration": duration,
-        "flat": _flat,
         "moment": _moment,
         "page": page_text,
         "percent": percent_text,
         "rate": rate_text,
         "rfc3339": rfc3339,
+        "sentence": _sentence,
         "span": span_text,
         "who": subject_text,
         "words": _words,
@@ -105,6 +106,17 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _flat(line: str) -> str:
-    """Return a line without what could hide or turn around a part of it."""
-    return "".join(letter if letter.isprintable() or letter == "\t" else "�" for letter in line)
+def _sentence(words: str) -> str:
+    """Return words as a sentence begins; names within them stay as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def _shown(value: object) -> object:
+    """Return what a page shows of a value: a text without what could hide a part or turn it round.
+
+    Such letters are control characters and marks of direction; the sign for a lost letter says
+    where one stood.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(one if one.isprintable() or one in "\t\n" else "�" for one in value)

@@ -28,8 +28,14 @@
         if (same) same.replaceWith(document.importNode(open, true));
       }
       old.replaceChildren(...fresh.childNodes);
+      if (fresh.id === "plots") turn();
       if (focus) document.getElementById(focus)?.focus();
     }
+  };
+
+  /* Where a plot is wider than the screen, its newest part is what matters. */
+  const turn = () => {
+    for (const figure of document.querySelectorAll("figure")) figure.scrollLeft = figure.scrollWidth;
   };
 
   const look = async () => {
@@ -59,6 +65,7 @@
     place.replaceChildren(...parse(await answer.text()).body.childNodes);
   }, true);
 
+  turn();
   setInterval(look, seconds * 1000);
   document.addEventListener("visibilitychange", look);
 })();
