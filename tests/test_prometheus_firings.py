@@ -13,7 +13,7 @@ from alerts.alert_episodes import EndKind, Episode, EpisodeParams
 from alerts.faults import JoinParams
 from alerts.firings import Firing
 from alerts.incidents import Incident, incident_json
-from alerts.intake.enrichment import enrich, prometheus_firings
+from alerts.intake.enrichment import enrich, hear_firings, prometheus_firings
 from alerts.intake.episode_rows import save_histories
 from alerts.intake.fired import NOT_TOLD, firings_of_histories, unite_firings
 from alerts.intake.linking import home_of, known_incident, link_episodes
@@ -239,3 +239,10 @@ def test_enriched(engine: Engine, slow_host_incident: Incident) -> None:
     assert [one["evidence"][0]["source"] for one in body["suspects"]] == ["steps"]
     assert [one["objective"] for one in body["burns"]] == ["training-steps"]
     assert homes(engine) == {"TrainingStepsBudgetBurn": changes[0].after.id}
+
+
+def test_heard(engine: Engine) -> None:
+    """A watch hears what lasts at each tick."""
+    keep(engine, [episode(PAIR)])
+
+    assert [one.run for one in hear_firings(engine, KNOWN, START)] == ["orion"]

@@ -1,8 +1,7 @@
 """What Prometheus fired, with culprit and evidence: its firings join the incidents that we know.
 
 Source: design of the alert path: a burn says that users feel it, a finding says why, and one page
-tells of both. Where a watch runs, it joins both in its tick (`prometheus_firings`, then
-`link_episodes`); a service without one has `enrich`.
+tells of both. A watch joins both in its tick (`hear_firings`); a service without one has `enrich`.
 """
 
 from collections.abc import Mapping
@@ -70,6 +69,14 @@ def prometheus_firings(
         for row in connection.execute(query).mappings():
             histories.setdefault(row["fingerprint"], []).append(episode_of(row))
     return firings_of_histories(histories.values(), objectives, params)
+
+
+def hear_firings(
+    engine: Engine, objectives: Mapping[str, Objective], now: datetime
+) -> list[Firing]:
+    """Return the burns that Prometheus tells of, after their alerts were filed with incidents."""
+    link_episodes(engine, now=now)
+    return prometheus_firings(engine, objectives, now=now)
 
 
 def enrich(

@@ -1,7 +1,7 @@
 """What one tick finds: the detectors over the window, the burns, and the incidents of both."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,7 +9,9 @@ import polars as pl
 
 from alerts.blast_radii import RunFacts
 from alerts.faults import JoinParams
+from alerts.firings import Firing
 from alerts.incidents import Incident, join_incidents
+from alerts.intake.fired import unite_firings
 from collectors.readings import Reading
 from detectors.holds import HoldParams, add_holds
 from detectors.verdicts import Verdict
@@ -59,6 +61,10 @@ class Judgement:
     seconds: dict[str, float]
 
 
+def _nothing_heard(_: datetime) -> Sequence[Firing]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
     """Judges tick after tick.
@@ -67,11 +73,13 @@ class Judge:
         settings: The thresholds.
         burns: The carried state of objectives.
         folds: The carried state of devices.
+        heard: What Prometheus fired, by Alertmanager's webhook, at a time.
     """
 
     settings: JudgeSettings
     burns: BurnWatch
     folds: DeviceFolds
+    heard: Callable[[datetime], Sequence[Firing]] = _nothing_heard
 
     def judge(
         self,
@@ -103,7 +111,8 @@ class Judge:
             reading.steps.lazy(), reading.placements.lazy(), reading.jobs.lazy()
         ).collect()
         facts = RunFacts(sizes=sizes, events=burning.events)
-        incidents = join_incidents(verdicts, burning.firings, facts, self.settings.joining, now=now)
+        firings = unite_firings(burning.firings, self.heard(now))
+        incidents = join_incidents(verdicts, firings, facts, self.settings.joining, now=now)
         clock.lap("incidents")
         return Judgement(
             now=now,
