@@ -12,7 +12,6 @@ import polars as pl
 
 from detectors.complaints import EVERYBODY
 from detectors.hang_words import (
-    COLLECT,
     COMPARE,
     MAX_QUOTED,
     collective_title,
@@ -20,6 +19,7 @@ from detectors.hang_words import (
     group_title,
     merged_hosts,
 )
+from detectors.open_hangs import complaint, open_verdict
 from detectors.quotes import quoted
 from detectors.rank_places import Places
 from detectors.silences import Progress
@@ -29,20 +29,20 @@ from detectors.wait_cycles import cycle_verdict
 MAX_VICTIMS: Final = 16
 
 _ACTION: Final = "take this rank's stack trace, read its host's kernel log, then restart"
-_ALL_IN_STEP: Final = "network errors, power draw and flight recorder dumps of every host"
-_UNHEARD: Final = "logs or flight recorder dumps of the ranks that were not heard"
-_SIDES: Final = "stack traces of both sides: no call is the majority's"
+
+_NEEDED: Final = "a flight recorder dump or the stack trace of rank {}"
 
 _CAUSES: Final[Mapping[str, str]] = {
     "gil_blocked": "gil",
     "frozen_watchdog": "frozen",
+    "late_entry": "late",
     "divergence": "divergence",
 }
 
 MAX_BARRED_SHARE: Final = 0.5
 """A barrier says by name who did not come: up to half of the ranks."""
 
-_HELD: Final = ("gil_blocked", "frozen_watchdog")
+_HELD: Final = ("gil_blocked", "frozen_watchdog", "late_entry")
 """Leads that name a rank by themselves."""
 
 
@@ -58,6 +58,7 @@ class HangCase:
         callers: Those of them that call what the others, idle, do not.
         mismatches: `MISMATCHES`.
         leads: What else points at ranks.
+        heard: Ranks of which any source told anything.
         world: How many ranks the run has, as far as any source names them.
         max_suspect_share: Above this share of the ranks nobody is named.
     """
@@ -69,6 +70,7 @@ class HangCase:
     callers: pl.DataFrame
     mismatches: pl.DataFrame
     leads: pl.DataFrame
+    heard: pl.DataFrame
     world: int
     max_suspect_share: float
 
@@ -82,21 +84,32 @@ class HangCase:
             rows = self._by_rank(self.callers)
             yield from (self._dated(self._caller(seen), span, placed) for seen in rows)
         else:
-            culprits = [self._dated(one, span, placed) for one in self._culprits()]
+            culprits = [self._dated(one, span, placed) for one in self._culprits(placed)]
             yield from merged_hosts(culprits, self.run, placed)
             if not culprits:
                 ring = cycle_verdict(self.run, self.standing)
-                yield self._dated(ring or self._undecided(), span, placed)
+                yield self._dated(ring or self._open(placed), span, placed)
 
-    def _culprits(self) -> list[Verdict]:
+    def _open(self, placed: Places) -> Verdict:
+        return open_verdict(self.run, self.standing, self.accused, self.mismatches, placed)
+
+    def _culprits(self, placed: Places) -> list[Verdict]:
         """Return the verdicts on those known to be late, else on the unheard, else on leads."""
-        known = self.accused.filter(pl.col("place") != "absent")
-        unheard = self.accused.filter(pl.col("place") == "absent")
+        share = (
+            pl.when(pl.col("group") == EVERYBODY)
+            .then(MAX_BARRED_SHARE)
+            .otherwise(self.max_suspect_share)
+        )
+        late = pl.len().over("group")
+        few_late = late <= pl.max_horizontal(1.0, share * pl.col("size"))
+        known = self.accused.filter(pl.col("place") != "absent", few_late)
+        unheard = self.accused.filter(pl.col("place") == "absent", few_late)
         for rows in (known, unheard):
             if rows.height:
                 by_rank = self._by_rank(rows)
                 barred = rows is known and (rows["group"] == EVERYBODY).all()
                 few = self._few(len(by_rank), MAX_BARRED_SHARE if barred else None)
+                few = few and not (rows is unheard and self._is_unread(rows, placed))
                 return [self._culprit(seen) for seen in by_rank] if few else []
         held = self.leads.filter(pl.col("kind").is_in(_HELD))
         ranks = held["rank"].unique().sort().to_list()
@@ -105,6 +118,16 @@ class HangCase:
     def _few(self, count: int, share: float | None = None) -> bool:
         size = max(self.standing["rank"].n_unique(), self.world)
         return 0 < count <= max(1.0, (share or self.max_suspect_share) * size) and size > 1
+
+    def _is_unread(self, rows: pl.DataFrame, placed: Places) -> bool:
+        """Return whether ranks are all that hosts have, of which nothing was read at all.
+
+        A log that is not there is no silence, unless something told at least where they are.
+        """
+        ranks = rows["rank"].unique().sort().to_list()
+        told = self.heard["rank"].is_in(ranks).any()
+        known = placed.whole_host(self.run, ranks) is not None
+        return not told and not known and placed.is_block(self.run, ranks, self.world)
 
     def _by_rank(self, rows: pl.DataFrame) -> list[list[dict[str, Any]]]:
         """Return the rows of each rank: the clearest group first, then the largest."""
@@ -116,7 +139,7 @@ class HangCase:
         shown = seen[:MAX_QUOTED]
         first = seen[0]
         is_stuck = first["place"] == "waiting"
-        clear = all(self._is_clear(one) for one in shown) and not is_stuck
+        clear = all(self._is_clear(one, len(seen)) for one in shown) and not is_stuck
         confidence: Confidence = "high" if clear else "medium"
         lead = self.leads.filter(pl.col("rank") == first["rank"]).head(1).to_dicts()
         causes = [_CAUSES[row["kind"]] for row in lead if row["kind"] in _CAUSES]
@@ -130,24 +153,26 @@ class HangCase:
             peer_count=max(one["size"] for one in seen) - 1,
             evidence=(
                 *(self._seen(one) for one in shown),
-                *(quoted(row) for row in self._complaint(first)),
+                *complaint(self.standing, first),
                 *(quoted(row) for row in lead),
             ),
             victims=self._victims(first),
             action=_ACTION,
+            needed=None if clear else _NEEDED.format(first["rank"]),
         )
 
-    def _is_clear(self, row: dict[str, Any]) -> bool:
+    def _is_clear(self, row: dict[str, Any], groups: int) -> bool:
         """Return whether a barrier names a row's rank, or all others of its group are known.
 
-        A member is known too by waiting elsewhere.
+        A member is known too by waiting elsewhere. That a rank is a member, its group's list tells,
+        or that several `groups` miss the same one.
         """
         if row["group"] == EVERYBODY and row["place"] == "behind":
             return True
         group = self._group(row)
         unheard = group.filter(pl.col("place").is_in(["absent", "unknown"]), ~pl.col("lags"))
         silent = self.accused.filter(pl.col("group") == row["group"], pl.col("place") == "absent")
-        sure = row["place"] != "absent" or (silent.height == 1 and bool(row["listed"]))
+        sure = row["place"] != "absent" or (silent.height == 1 and (row["listed"] or groups > 1))
         return unheard.is_empty() and sure
 
     def _held(self, rank: int) -> Verdict:
@@ -204,32 +229,6 @@ class HangCase:
             action=COMPARE,
         )
 
-    def _undecided(self) -> Verdict:
-        """Return the verdict that names nobody."""
-        sides = self.mismatches.sort("rank").to_dicts()
-        one = self.standing.sort("heard", "group", "rank", descending=[True, False, False]).head(1)
-        first = one.to_dicts()
-        heard = [
-            f"{row['heard']} of {row['size']} ranks heard in {collective_title(row)}"
-            for row in first
-        ]
-        in_step = all(row["heard"] >= row["size"] > 1 for row in first)
-        told = tuple(f"rank {row['rank']} runs {row['signature']}" for row in sides)
-        return Verdict(
-            kind="hang",
-            level="job",
-            subject=Subject(run=self.run),
-            confidence="low",
-            evidence=(
-                *(quoted(row, words) for row, words in zip(first, heard, strict=True)),
-                *(quoted(row) for seen in first for row in self._complaint(seen)),
-                *(quoted(row, words) for row, words in zip(sides, told, strict=True)),
-            ),
-            alternatives=told[:MAX_VICTIMS],
-            needed=_SIDES if sides else _ALL_IN_STEP if in_step else _UNHEARD,
-            action=COLLECT,
-        )
-
     def _dated(
         self,
         verdict: Verdict,
@@ -266,17 +265,6 @@ class HangCase:
 
     def _group(self, row: dict[str, Any]) -> pl.DataFrame:
         return self.standing.filter(pl.col("group") == row["group"])
-
-    def _complaint(self, row: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the first wait in a row's group, as a row to quote."""
-        waiting = self._group(row).filter(
-            pl.col("place") == "waiting", pl.col("rank") != row["rank"]
-        )
-        first = waiting.sort("time", "rank", nulls_last=True).head(1).to_dicts()
-        return [
-            one | {"message": f"rank {one['rank']} waits in {collective_title(one)}"}
-            for one in first
-        ]
 
     def _victims(self, row: dict[str, Any]) -> tuple[str, ...]:
         waiting = self._group(row).filter(

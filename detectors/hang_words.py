@@ -3,6 +3,7 @@
 Source: methods of the NCCL and PyTorch reference, sections 8.4 and 12.2.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -13,10 +14,17 @@ from detectors.complaints import EVERYBODY
 from detectors.quotes import quoted
 from detectors.rank_places import Places
 from detectors.silences import Silence
+from detectors.standings import INIT
 from detectors.verdicts import Evidence, Subject, Verdict
 
 MAX_QUOTED: Final = 3
 """Groups, or lines, that a verdict quotes."""
+
+MAX_SPANS: Final = 6
+"""Stretches of ranks that are told one by one."""
+
+MIN_HEARD: Final = 3
+"""Ranks that were heard, one with a stuck watchdog among them, to name that one."""
 
 COMPARE: Final = "compare this rank's control flow with the others' just before the collective"
 
@@ -33,8 +41,24 @@ def collective_title(row: dict[str, Any]) -> str:
     """Return what stands in a row of `detectors.waits.places`, as words."""
     if row["group"] == EVERYBODY:
         return "a collective of all ranks"
-    operation = f" {row['operation']}" if row.get("operation") else ""
+    name = row.get("operation")
+    if row["sequence"] == 0 and name not in {None, INIT}:
+        return f"a {name} of {group_title(row)}"
+    operation = f" {name}" if name else ""
     return f"collective {row['sequence']}{operation} of {group_title(row)}"
+
+
+def ranks_title(ranks: Sequence[int]) -> str:
+    """Return ranks as words: `ranks 0 to 3, 7`; of very many stretches only the first."""
+    ordered = sorted(set(ranks))
+    starts = [one for one in ordered if one - 1 not in set(ordered)]
+    ends = [one for one in ordered if one + 1 not in set(ordered)]
+    spans = [
+        f"{first}" if first == last else f"{first} to {last}"
+        for first, last in zip(starts, ends, strict=True)
+    ]
+    more = f" and {len(spans) - MAX_SPANS} more stretches" if len(spans) > MAX_SPANS else ""
+    return f"rank{'s' * (len(ordered) > 1)} {', '.join(spans[:MAX_SPANS])}{more}"
 
 
 def earliest(times: pl.Series) -> datetime | None:
@@ -91,8 +115,10 @@ def stuck_watchdogs(events: pl.LazyFrame) -> list[Verdict]:
     stuck = events.filter(pl.col("kind") == "heartbeat_stuck").sort("time", "rank").collect()
     held = events.filter(pl.col("kind") == "gil_blocked").drop_nulls("rank").collect()
     stalls = events.filter(pl.col("kind") == "storage_stall").collect()
+    ranks = dict(events.group_by("run").agg(pl.col("rank").n_unique()).collect().iter_rows())
     return [
         _holder(_stuck(part), _of_run(held, part["run"][0]))
+        or _alone(_stuck(part), part, ranks[part["run"][0]])
         or _explained(_stuck(part), _of_run(stalls, part["run"][0]))
         for part in stuck.partition_by("run", maintain_order=True)
     ]
@@ -133,6 +159,22 @@ def _holder(verdict: Verdict, held: pl.DataFrame) -> Verdict | None:
         evidence=(*(quoted(row) for row in rows), *verdict.evidence),
         alternatives=(),
         needed="a stack trace of this rank",
+        action="take this rank's stack trace, then restart",
+    )
+
+
+def _alone(verdict: Verdict, stuck: pl.DataFrame, heard: int) -> Verdict | None:
+    """Return the verdict on the one rank whose watchdog stands still; null if others' do too."""
+    ranks = stuck["rank"].drop_nulls().unique()
+    if ranks.len() != 1 or heard < MIN_HEARD:
+        return None
+    return replace(
+        verdict,
+        level="rank",
+        subject=replace(verdict.subject, rank=ranks.item()),
+        cause="watchdog_stuck",
+        alternatives=("any other rank: its watchdog may be held up by whom it waits for",),
+        needed="the stack trace of this rank",
         action="take this rank's stack trace, then restart",
     )
 

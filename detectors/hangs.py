@@ -6,8 +6,8 @@ not come is the suspect. With all in step, or with too few heard, the answer is 
 known, and which input would decide.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -20,16 +20,22 @@ from collectors.frames import COLLECTIVES, EVENTS, STEPS, require
 from collectors.texts.templates import filled
 from detectors.belonging import placed_events
 from detectors.complaints import EVERYBODY, complaining_members
+from detectors.endings import EndingParams
+from detectors.hang_attempts import HangAttempt, hang_attempts
 from detectors.hang_cases import HangCase
 from detectors.hang_words import silent_job, stuck_watchdogs
+from detectors.late_entries import late_entries
 from detectors.mismatches import find_mismatches
 from detectors.open_spans import find_open_spans
 from detectors.rank_places import Places
 from detectors.silences import Progress, find_silences, run_progress
 from detectors.standings import INIT, member_states, ranked
-from detectors.unheard import missing_members, unread_dumps
+from detectors.unheard import missing_members, unread_ranks
 from detectors.verdicts import Verdict, verdict_frame
+from detectors.wait_parts import wait_parts
 from detectors.waits import first_waits, lone_callers, memberships, places, suspects
+
+_PART: Final = ("run", "scope", "part")
 
 _LEADS: Final = ("gil_blocked", "divergence", "heartbeat_stuck")
 """Events that say of a rank that it is held up, or has left the common path."""
@@ -46,6 +52,7 @@ class HangParams:
         min_frozen_ratio: A watchdog this many times later than its time-out was frozen itself.
         data_end: When the last of all sources spoke, to tell a job without steps from a log that
             ends; null: without other signs no silence is a hang.
+        endings: What tells attempts of one run apart.
     """
 
     min_silence_seconds: float = 600.0
@@ -53,6 +60,7 @@ class HangParams:
     max_suspect_share: float = 0.4
     min_frozen_ratio: float = 1.5
     data_end: datetime | None = None
+    endings: EndingParams = field(default_factory=EndingParams)
 
 
 def find_hangs(
@@ -80,10 +88,9 @@ def find_hangs(
     """
     told = placed_events(events, roles).collect().lazy()
     named = _named(collectives.pipe(require, COLLECTIVES), told)
-    rows = ranked(_without_late_inits(named, steps)).collect().lazy()
     progress = run_progress(steps, params.min_silence_seconds, params.min_silence_steps)
-    cases = _cases(rows, told, _ranks(steps, roles, rows, told), params)
-    found = list(_judged(cases, progress, Places.of(roles)))
+    attempts = hang_attempts(steps, named, told, params.endings)
+    found = [one for attempt in attempts for one in _of_attempt(attempt, roles, params)]
     judged = {one.subject.run for one in found}
     spans = find_open_spans(steps, told, params.max_suspect_share)
     found += [one for one in spans if one.subject.run not in judged]
@@ -94,6 +101,35 @@ def find_hangs(
     return verdict_frame(
         [*found, *(silent_job(one) for one in silences if one.progress.run not in judged)]
     )
+
+
+def _of_attempt(attempt: HangAttempt, roles: pl.LazyFrame, params: HangParams) -> Iterator[Verdict]:
+    """Yield the verdicts on one attempt of each run."""
+    rows = ranked(_without_late_inits(attempt.collectives, attempt.steps)).collect().lazy()
+    progress = run_progress(attempt.steps, params.min_silence_seconds, params.min_silence_steps)
+    heard = (attempt.steps, rows, attempt.events)
+    world = _ranks(*heard, roles) if attempt.alone else _own_ranks(heard, roles)
+    cases = _cases(rows, attempt.events, world, _spoke(heard), params)
+    yield from _judged(cases, progress, Places.of(roles))
+
+
+def _spoke(heard: Sequence[pl.LazyFrame]) -> pl.DataFrame:
+    """Return the ranks of which anything was told; `scope` is null."""
+    named = pl.concat([frame.select("run", "rank") for frame in heard]).drop_nulls("rank")
+    return named.unique().with_columns(scope=pl.lit(None, dtype=pl.String)).collect()
+
+
+def _own_ranks(heard: Sequence[pl.LazyFrame], roles: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the ranks of one of several attempts: those it tells of, which may be fewer.
+
+    One more is no shrunk job: the last rank of all is the one that was not heard.
+    """
+    own, most = (frame.group_by("run").agg(pl.len()) for frame in (_ranks(*heard), _ranks(roles)))
+    last = own.join(most, on="run", nulls_equal=True).filter(
+        pl.col("len_right") == pl.col("len") + 1
+    )
+    above = last.select("run", rank=pl.col("len").cast(pl.Int32))
+    return _ranks(*heard, above)
 
 
 def _named(collectives: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
@@ -123,36 +159,51 @@ def _ranks(*frames: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _cases(
-    rows: pl.LazyFrame, events: pl.LazyFrame, ranks: pl.LazyFrame, params: HangParams
+    rows: pl.LazyFrame,
+    events: pl.LazyFrame,
+    ranks: pl.LazyFrame,
+    heard: pl.DataFrame,
+    params: HangParams,
 ) -> list[HangCase]:
-    """Return one case a run, or a group that counts for itself, in which somebody waits."""
+    """Return one case a run, or a group that counts for itself, for each part that hangs alone."""
     counted = member_states(rows)
     complaints = complaining_members(events, counted)
     members = pl.concat([counted, complaints]).collect().lazy()
     world = _ranks(ranks, complaints).collect().lazy()
     belonging = _belonging(rows, complaints, world)
-    told = belonging.join(unread_dumps(events), on=["run", "rank"], how="left", nulls_equal=True)
+    unread = unread_ranks(events, world)
+    told = belonging.join(unread, on=["run", "rank"], how="left", nulls_equal=True)
     standing = places(members, told).collect()
     waits = first_waits(members, rows).collect().lazy()
+    groups = wait_parts(standing)
     parts = {
         "standing": standing,
         "accused": suspects(standing.lazy(), waits).collect(),
         "callers": lone_callers(standing.lazy(), waits).collect(),
         "mismatches": find_mismatches(rows),
-        "leads": _leads(rows, events, params.min_frozen_ratio),
     }
+    numbered = {name: _numbered(frame, groups) for name, frame in parts.items()}
+    of_run = {"leads": _leads(rows, events, params.min_frozen_ratio), "heard": heard}
     counts = dict(world.group_by("run").agg(pl.len()).collect().iter_rows())
-    keys = pl.concat([parts[name].select("run", "scope") for name in ("standing", "mismatches")])
+    keys = pl.concat([numbered[name].select(_PART) for name in ("standing", "mismatches")])
     return [
         HangCase(
             run=run,
             scope=scope,
-            **{name: _of(frame, run, scope) for name, frame in parts.items()},
+            **{name: _of(frame, run, scope, part) for name, frame in numbered.items()},
+            **{name: _of(frame, run, scope) for name, frame in of_run.items()},
             world=counts.get(run, 0) if scope is None else 0,
             max_suspect_share=params.max_suspect_share,
         )
-        for run, scope in keys.unique().sort("run", "scope").iter_rows()
+        for run, scope, part in keys.unique().sort(_PART).iter_rows()
     ]
+
+
+def _numbered(rows: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Return rows with the part that their group is of; 0 where nobody waits in it."""
+    key = ["run", "scope", "group"]
+    joined = rows.join(groups, on=key, how="left", nulls_equal=True, maintain_order="left")
+    return joined.with_columns(pl.col("part").fill_null(0))
 
 
 def _belonging(rows: pl.LazyFrame, complaints: pl.LazyFrame, world: pl.LazyFrame) -> pl.LazyFrame:
@@ -167,11 +218,14 @@ def _belonging(rows: pl.LazyFrame, complaints: pl.LazyFrame, world: pl.LazyFrame
     return told.unique(member, keep="first", maintain_order=True)
 
 
-def _of(frame: pl.DataFrame, run: str | None, scope: str | None) -> pl.DataFrame:
-    return frame.filter(
+def _of(
+    frame: pl.DataFrame, run: str | None, scope: str | None, part: int | None = None
+) -> pl.DataFrame:
+    found = frame.filter(
         pl.col("run").eq_missing(pl.lit(run, dtype=pl.String)),
         pl.col("scope").eq_missing(pl.lit(scope, dtype=pl.String)),
     )
+    return found if part is None else found.filter(pl.col("part") == part)
 
 
 def _leads(rows: pl.LazyFrame, events: pl.LazyFrame, min_frozen_ratio: float) -> pl.DataFrame:
@@ -189,7 +243,7 @@ def _leads(rows: pl.LazyFrame, events: pl.LazyFrame, min_frozen_ratio: float) ->
     )
     names = ["run", "rank", "kind", "message", "time", "source", "position"]
     told = events.pipe(require, EVENTS).filter(pl.col("kind").is_in(_LEADS))
-    both = pl.concat([told.select(names), late.select(names)])
+    both = pl.concat([told.select(names), late.select(names), late_entries(rows).select(names)])
     known = both.drop_nulls("rank").with_columns(scope=pl.lit(None, dtype=pl.String))
     return known.sort("run", "rank", "time", "kind", "position").collect()
 
@@ -197,15 +251,15 @@ def _leads(rows: pl.LazyFrame, events: pl.LazyFrame, min_frozen_ratio: float) ->
 def _judged(cases: list[HangCase], progress: list[Progress], placed: Places) -> Iterator[Verdict]:
     """Yield the verdicts of all cases.
 
-    Groups that count for themselves may wait for each other: where one names somebody, or another
-    has already named nobody, those that name nobody add nothing.
+    Cases of one run may be of one chain, over groups that nobody heard: where one names somebody,
+    or another has already named nobody, those that name nobody add nothing.
     """
     reached = {one.run: one for one in progress}
     told = [(case, list(case.verdicts(reached.get(case.run), placed))) for case in cases]
     named = {case.run for case, found in told for one in found if one.level != "job"}
     open_runs: set[str | None] = set()
     for case, found in told:
-        is_open = bool(found) and case.scope is not None and found[0].level == "job"
+        is_open = bool(found) and found[0].kind == "hang" and found[0].level == "job"
         if not (is_open and case.run in named | open_runs):
             yield from found
         open_runs |= {case.run} if is_open else set()

@@ -1,9 +1,14 @@
 """Where ranks are: their hosts and GPUs, and whether some ranks are all of a host's."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
+
+MIN_BLOCK: Final = 4
+"""Ranks in a row that may be a host of which nothing else is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,3 +41,21 @@ class Places:
         there = {rank for (one, rank), name in self.hosts.items() if one == run and name == host}
         others = {name for (one, _), name in self.hosts.items() if one == run} - {host}
         return host if there == set(ranks) and others else None
+
+    def is_block(self, run: str | None, ranks: list[int], world: int) -> bool:
+        """Return whether ranks are as many in a row as hosts have, from where a host begins.
+
+        Args:
+            run: The run, whose hosts show how many ranks one has; where none is known, a job's
+                ranks are a multiple of a host's.
+            ranks: In order.
+            world: How many ranks the run has.
+        """
+        if len(ranks) < 2 or ranks[-1] - ranks[0] + 1 != len(ranks):  # noqa: PLR2004 -- as above
+            return False
+        counts = Counter(host for (one, _), host in self.hosts.items() if one == run)
+        if counts:
+            usual = max(counts.values())
+            return len(ranks) % usual == 0 and ranks[0] % usual == 0
+        is_even = ranks[0] % len(ranks) == 0 and world % len(ranks) == 0
+        return len(ranks) >= MIN_BLOCK and is_even

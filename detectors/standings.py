@@ -1,8 +1,9 @@
 """Where each rank of each group stands: what it entered last, finished last, and waits in.
 
 Source: methods of the NCCL and PyTorch reference, sections 10 and 12. Sequence numbers count inside
-a group and are never compared across groups. Point-to-point operations have none: a group that runs
-them counts by pairs, so its numbers compare nobody.
+a group and are never compared across groups. Point-to-point operations have none in a recorder's
+dump, and a watchdog counts them for its own rank: a group that runs them counts by pairs, so its
+numbers compare nobody.
 """
 
 from typing import Final
@@ -16,6 +17,12 @@ WAITING_STATES: Final = ("timed_out", "scheduled", "started")
 
 INIT: Final = "init"
 """The operation that makes a communicator."""
+
+PAIR_CALLS: Final = ("SEND", "RECV")
+"""Operations of two ranks; each counts its own."""
+
+_PIPELINE: Final = r"(?i)pipeline|(?:^|_)pp(?:_|$)"
+"""Groups whose coalesced calls are sends and receives."""
 
 DEFAULT_GROUP: Final = "0"
 """The group that holds every rank."""
@@ -116,6 +123,7 @@ def member_states(collectives: pl.LazyFrame) -> pl.LazyFrame:
     return (
         collectives.drop_nulls("rank")
         .filter(follows.any().over(_GROUP))
+        .pipe(_without_pair_counts)
         .with_columns(_numbered())
         .with_columns(finished=finished.max().over(member))
         .with_columns(waits=_waits())
@@ -129,6 +137,23 @@ def member_states(collectives: pl.LazyFrame) -> pl.LazyFrame:
         )
         .select(MEMBERS.names())
         .sort("run", "group", "rank")
+    )
+
+
+def _without_pair_counts(collectives: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows; in groups whose watchdogs count sends and receives, each is number 0.
+
+    Who waits in one waits for a peer that no watchdog names; nobody is before or behind another.
+    """
+    name = pl.col("operation").str.to_uppercase()
+    in_line = pl.col("group_name").str.contains(_PIPELINE).fill_null(value=False)
+    is_call = name.is_in(PAIR_CALLS) | ((name == "COALESCED") & in_line)
+    by_pair = (is_call & (pl.col("state") == "timed_out")).fill_null(value=False)
+    paired = by_pair.any().over(_GROUP)
+    waits = pl.col("state") == "timed_out"
+    return collectives.with_columns(
+        pl.when(~paired).then(name_).otherwise(pl.when(waits).then(number)).alias(name_)
+        for name_, number in (("sequence", 0), ("enqueued", 0), ("completed", -1))
     )
 
 

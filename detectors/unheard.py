@@ -1,110 +1,95 @@
-"""Tell silence from what was not read, and find the one member of a group that was never heard.
+"""Tell silence from what was not read, and find the members of groups that were never heard.
 
-Source: methods of the NCCL and PyTorch reference, sections 8.3, 10.1, 12.2 and 12.7. A dump that is
-torn is no sign that its rank is silent. How large a group is follows from what its operations put
-out and take in, and from the places of those that spoke.
+Source: methods of the NCCL and PyTorch reference, sections 8.3, 10.1, 12.2, 12.3 and 12.7. A dump
+that is torn is no sign that its rank is silent. Who is at a place from which nobody spoke follows
+from how the group is laid out; the one that hangs is a member of groups at every level, and only
+its mates in the innermost wait for it: all others wait for them.
 """
 
 from typing import Final
 
 import polars as pl
 
-_GROUP: Final = ("run", "scope", "group")
+from detectors.group_layouts import GROUP, NAMELESS, group_layouts
 
-_GATHERS: Final = r"(?i)gather"
+_RANK: Final = ("run", "rank")
 
-_SCATTERS: Final = r"(?i)reduce_?scatter"
+MAX_MEMBERS: Final = 1_000_000
+"""A group is not larger; what numbers that nobody set divide to may be."""
 
 
-def unread_dumps(events: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the ranks, by run, whose dump is there and could not be read: they were not silent.
+def unread_ranks(events: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the ranks, by run, that may have spoken without being heard: they were not silent.
 
     Args:
-        events: `EVENTS`; a `flight_dump` with the code `unread`.
+        events: `EVENTS`; a `flight_dump` with the code `unread` is there and could not be read,
+            `lines_left_out` tells that a launcher showed one line in place of several ranks'.
+        ranks: Columns `run` and `rank`: every rank of each run.
     """
-    unread = (pl.col("kind") == "flight_dump") & (pl.col("code") == "unread")
-    return (
-        events.filter(unread)
-        .drop_nulls("rank")
-        .select("run", "rank", unread=pl.lit(value=True))
-        .unique()
-    )
+    is_dump = (pl.col("kind") == "flight_dump") & (pl.col("code") == "unread")
+    left_out = events.filter(pl.col("kind") == "lines_left_out").select("run").unique()
+    unheard = ranks.select(_RANK).join(left_out, on="run", how="semi", nulls_equal=True)
+    dumps = events.filter(is_dump).drop_nulls("rank").select(_RANK)
+    return pl.concat([dumps, unheard]).unique().with_columns(unread=pl.lit(value=True))
 
 
 def missing_members(collectives: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the member that one group lacks: `run`, `scope`, `group`, `rank`.
+    """Return the members from which their groups heard nothing: `run`, `scope`, `group`, `rank`.
 
     Args:
-        collectives: What `ranked` returns. The sizes that operations put out and take in tell how
-            many members there are; so do the places of those that spoke, if several did.
+        collectives: What `ranked` returns.
         ranks: Columns `run` and `rank`: every rank that any source has named, or counts above.
 
     Returns:
-        Rows only for runs in which a single group, whose members nobody lists, lacks a single
-        place. Members of a group are evenly spaced: two or more that spoke tell who is at the
-        place; else it is the rank that was never heard in any group, if that is a single one.
+        One row a member of a group that nobody lists: the rank at each place of its layout from
+        which nobody spoke, also one that no source has named. A group whose layout puts there a
+        rank that spoke in a sister group has another layout, and tells nothing. Where one group
+        alone lacks one place and has no layout, it is the only rank that was heard nowhere.
     """
-    alone = _short_groups(collectives).filter(pl.len().over("run") == 1, pl.col("lacking") == 1)
-    heard = collectives.drop_nulls("rank").select("run", "rank")
-    silent = ranks.select("run", "rank").join(
-        heard, on=["run", "rank"], how="anti", nulls_equal=True
-    )
-    only = silent.unique().filter(pl.len().over("run") == 1).rename({"rank": "only"})
-    told = pl.when(pl.col("heard") > 1).then(_at_gap()).otherwise("only")
+    gaps = _gaps(group_layouts(collectives)).collect().lazy()
+    placed = gaps.drop_nulls("rank")
+    sisters = _in_families(collectives)
+    doubted = placed.join(sisters, on=[*_RANK, "group_name"], how="semi", nulls_equal=True)
+    return pl.concat(
+        [
+            placed.join(doubted, on=GROUP, how="anti", nulls_equal=True),
+            _only_candidates(gaps, collectives, ranks),
+        ],
+        how="diagonal",
+    ).select(*GROUP, "rank")
+
+
+def _gaps(layouts: pl.LazyFrame) -> pl.LazyFrame:
+    """Return one row a place from which nobody spoke, with its `rank`; null without a layout."""
+    all_places = pl.int_ranges(pl.col("size").clip(0, MAX_MEMBERS), dtype=pl.Int32)
     return (
-        alone.join(only, on="run", how="left", nulls_equal=True)
-        .with_columns(rank=told)
-        .drop_nulls("rank")
-        .join(
-            ranks.select("run", "rank").unique(), on=["run", "rank"], how="semi", nulls_equal=True
-        )
-        .select(*_GROUP, "rank")
+        layouts.with_columns(place=all_places.list.set_difference("places"))
+        .explode("place", empty_as_null=False)
+        .drop_nulls("place")
+        .with_columns(rank=(pl.col("first") + pl.col("place") * pl.col("step")).cast(pl.Int32))
     )
 
 
-def _short_groups(collectives: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the groups that lack members: how many, how many spoke, and who they are."""
-    unlisted = pl.col("group_ranks").is_null().all().over(_GROUP)
-    spoke = collectives.filter(unlisted, pl.col("scope").is_null())
-    places, rank = pl.col("group_rank"), pl.col("rank")
-    by_place = pl.when(places.n_unique() > 1).then(places.max() + 1)
-    size = pl.max_horizontal(_told_size().max(), by_place)
+def _in_families(collectives: pl.LazyFrame) -> pl.LazyFrame:
+    """Return who spoke in any group of a name: a rank is in one group of a name at most."""
+    spoke = collectives.filter(~pl.col("group_name").is_in(NAMELESS))
+    return spoke.select(*_RANK, "group_name").drop_nulls(["rank", "group_name"]).unique()
+
+
+def _only_candidates(
+    gaps: pl.LazyFrame, collectives: pl.LazyFrame, ranks: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Return the one rank that was heard nowhere, at the one place that no layout explains."""
+    spoke = collectives.filter((pl.col("state") != "signalled").fill_null(value=True))
+    silent = (
+        ranks.select(_RANK)
+        .unique()
+        .join(spoke.select(_RANK).drop_nulls("rank"), on=_RANK, how="anti", nulls_equal=True)
+        .filter(pl.len().over("run") == 1)
+    )
     return (
-        spoke.drop_nulls(["rank", "group_rank"])
-        .group_by(_GROUP)
-        .agg(
-            size=size,
-            heard=places.n_unique(),
-            lacking=size - places.n_unique(),
-            places=places.unique().sum(),
-            first=rank.min() - places.min() * _step(),
-            step=_step(),
-            even=(rank - rank.min() == (places - places.min()) * _step()).all(),
-        )
-        .filter(pl.col("lacking") > 0)
+        gaps.filter(pl.col("rank").is_null())
+        .filter(pl.len().over("run") == 1)
+        .drop("rank")
+        .join(silent, on="run", nulls_equal=True)
     )
-
-
-def _step() -> pl.Expr:
-    """Return how far apart neighbouring members are, as those at both ends tell."""
-    places, rank = pl.col("group_rank"), pl.col("rank")
-    return (rank.max() - rank.min()) // (places.max() - places.min())
-
-
-def _at_gap() -> pl.Expr:
-    """Return who is at the only place that is missing; null where members are not evenly spaced."""
-    size = pl.col("size")
-    place = size * (size - 1) // 2 - pl.col("places")
-    found = pl.col("first") + place * pl.col("step")
-    return pl.when("even").then(found).cast(pl.Int32)
-
-
-def _told_size() -> pl.Expr:
-    """Return how many members an operation says its group has; null where it does not say."""
-    name = pl.col("operation")
-    larger, smaller = pl.col("output_count"), pl.col("input_count")
-    gathered = pl.when(name.str.contains(_GATHERS) & (larger % smaller == 0)).then(
-        larger // smaller
-    )
-    parted = pl.when(name.str.contains(_SCATTERS) & (smaller % larger == 0)).then(smaller // larger)
-    return pl.coalesce(gathered, parted)

@@ -71,7 +71,8 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
         The members of each group in which somebody waits, pairs apart, with `sequence`, the first
         collective that somebody entered and not all finished, and `place`: waiting in it, behind
         it, ahead of it, absent (nothing was heard of it in this group), or unknown. `lags` marks
-        those that the others wait for, `heard` how many of the group's `size` said where they are.
+        those that the others wait for. Of the `size` members of a group `heard` said where they
+        are.
     """
     first = pl.col("blocked").min().over(_GROUP)
     last = pl.max_horizontal("enqueued", "completed")
@@ -94,7 +95,11 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
         belonging.join(standing, on=_GROUP, nulls_equal=True)
         .join(known.drop("sequence"), on=[*_GROUP, "rank"], how="left", nulls_equal=True)
         .with_columns(place=place)
-        .with_columns(lags=_lags(), operation=_called())
+        .with_columns(
+            lags=_lags(),
+            operation=_called(),
+            group_name=pl.col("group_name").drop_nulls().max().over(_GROUP),
+        )
         .with_columns(
             heard=(~pl.col("place").is_in(["absent", "unknown"])).sum().over(_GROUP),
             size=pl.len().over(_GROUP),

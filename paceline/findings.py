@@ -27,6 +27,7 @@ from detectors.devices import DeviceParams, find_slow_devices
 from detectors.doubtful_figures import find_doubtful_figures
 from detectors.fabric import Fabric, fabric_of
 from detectors.flaps import FlapParams, find_flaps
+from detectors.hang_devices import HangDeviceParams, told_by_devices
 from detectors.hangs import HangParams, find_hangs
 from detectors.histories import find_hidden_attempts
 from detectors.imbalance import ImbalanceParams, find_imbalance
@@ -108,6 +109,7 @@ class DetectorParams:
     crashes: CrashParams = field(default_factory=CrashParams)
     network: NetworkFaultParams = field(default_factory=NetworkFaultParams)
     hangs: HangParams = field(default_factory=HangParams)
+    hang_devices: HangDeviceParams = field(default_factory=HangDeviceParams)
     counters: CounterParams = field(default_factory=CounterParams)
     links: LinkParams = field(default_factory=LinkParams)
     degrading: DegradingParams = field(default_factory=DegradingParams)
@@ -306,4 +308,6 @@ def find_in(
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
         found += verdicts_of(folded[name] if name in folded else detector(views, told))
-    return attribute(corroborated(without_repeated_pauses(found), views.events), views.roles.collect())
+    joined = corroborated(without_repeated_pauses(found), views.events)
+    placed = told_by_devices(joined, views.samples, views.roles, params.hang_devices)
+    return attribute(placed, views.roles.collect())

@@ -2,8 +2,8 @@
 
 Source: formats of NCCL and PyTorch-distributed logs, section 10.1: dumps, and logs, are collected
 from several nodes. A folder that is called as a host of the same reading (or but for its number as
-one beside it that is), or that holds dumps of other ranks than the folders beside it, is part of
-what lies above it.
+one beside it that is), or that holds dumps, or complaints of waiting, of other ranks than all that
+the folders beside it tell of, is part of what lies above it.
 """
 
 import re
@@ -14,6 +14,8 @@ from typing import Final
 import polars as pl
 
 from collectors.readings import Reading
+
+_RANKED: Final = ("events", "collectives", "steps")
 
 _NAMING: Final = ("events", "samples", "collectives", "transfers", "placements")
 
@@ -29,7 +31,7 @@ def node_folders(reading: Reading, folders: Mapping[str, str]) -> frozenset[str]
     below = {folder for folder in folders.values() if _has_parent(folder)}
     known = {_kind(folder) for folder in below if PurePosixPath(folder).name.lower() in hosts}
     called = {folder for folder in below if _kind(folder) in known}
-    return frozenset(called | _rank_folders(reading.events, folders))
+    return frozenset(called | _rank_folders(reading, folders))
 
 
 def _kind(folder: str) -> tuple[str, str]:
@@ -42,19 +44,29 @@ def _has_parent(folder: str) -> bool:
     return len(PurePosixPath(folder).parts) > 1
 
 
-def _rank_folders(events: pl.DataFrame, folders: Mapping[str, str]) -> set[str]:
-    """Return the folders side by side whose dumps are of ranks that no other one has."""
-    dumps = events.filter(pl.col("kind") == "flight_dump").drop_nulls(["rank", "source"])
-    held = dict[str, dict[str, list[int]]]()
-    for source, rank in dumps.select("source", "rank").unique().iter_rows():
-        folder = folders.get(source, "")
-        if _has_parent(folder):
-            above = str(PurePosixPath(folder).parent)
-            held.setdefault(above, {}).setdefault(folder, []).append(rank)
-    apart = [
-        parts
+def _rank_folders(reading: Reading, folders: Mapping[str, str]) -> set[str]:
+    """Return the folders side by side in which ranks stand that no other one knows."""
+    ranks = {folder: set[int]() for folder in folders.values() if _has_parent(folder)}
+    for name in _RANKED:
+        rows = reading.frame(name).select("source", "rank").drop_nulls().unique()
+        for source, rank in rows.iter_rows():
+            ranks.get(folders.get(source, ""), set[int]()).add(rank)
+    held = dict[str, list[str]]()
+    for folder in sorted({folders.get(one, "") for one in _stand(reading)} & ranks.keys()):
+        held.setdefault(str(PurePosixPath(folder).parent), []).append(folder)
+    return {
+        folder
         for parts in held.values()
         if len(parts) > 1
-        and len({r for ranks in parts.values() for r in ranks}) == sum(map(len, parts.values()))
-    ]
-    return {folder for parts in apart for folder in parts}
+        and len(set().union(*(ranks[one] for one in parts)))
+        == sum(len(ranks[one]) for one in parts)
+        for folder in parts
+    }
+
+
+def _stand(reading: Reading) -> set[str]:
+    """Return the sources that are dumps of ranks, or in which ranks complain of waiting."""
+    dumps = reading.events.filter(pl.col("kind") == "flight_dump")
+    waits = reading.collectives.filter(pl.col("state") == "timed_out")
+    told = [frame.drop_nulls(["rank", "source"])["source"] for frame in (dumps, waits)]
+    return set(pl.concat(told))

@@ -16,13 +16,13 @@ START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)
 
 def crash(minutes: float | None = -5, cause: str = "xid_79", **who: Any) -> Verdict:
     """A process that died on a GPU of a host, so long after the hang was told."""
-    subject = Subject(**({"run": "a", "host": "h2"} | who))
+    names: dict[str, Any] = {"run": "a", "host": "h2"} | who
+    subject = Subject(**names)
     onset = None if minutes is None else START + timedelta(minutes=minutes)
     seen = (Evidence(source="kern.log:1", what="fell off the bus"),)
-    level = "gpu" if subject.gpu is not None else "host"
     return Verdict(
         kind="crash",
-        level=level,
+        level="gpu" if subject.gpu is not None else "host",
         subject=subject,
         confidence="high",
         cause=cause,
@@ -34,10 +34,11 @@ def crash(minutes: float | None = -5, cause: str = "xid_79", **who: Any) -> Verd
 def hang(detected: datetime | None = START, **who: Any) -> Verdict:
     """A rank that has not come."""
     seen = (Evidence(source="job.log:1", what="rank 11 was not heard"),)
+    names: dict[str, Any] = {"run": "a", "rank": 11} | who
     return Verdict(
         kind="hang",
         level="rank",
-        subject=Subject(**({"run": "a", "rank": 11} | who)),
+        subject=Subject(**names),
         confidence="high",
         detected=detected,
         evidence=seen,

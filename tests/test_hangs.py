@@ -206,6 +206,123 @@ def test_who_is_waited_for(
     assert told(judge(collectives)) == expected
 
 
+TENSORS = [
+    wait(rank, 70, group="tp", group_name="TENSOR", group_rank=rank) for rank in range(4)
+] + [wait(rank, 5, group="dp", group_ranks=[0, 4]) for rank in (4,)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "roles", "needed", "alternatives"),
+    [
+        pytest.param(
+            [wait(rank, 5) for rank in range(8)],
+            None,
+            "network errors, power draw and flight recorder dumps of every host",
+            (),
+            id="all are in step",
+        ),
+        pytest.param(
+            TENSORS,
+            None,
+            "network errors, power draw and flight recorder dumps of the hosts of ranks 0 to 3",
+            ("ranks 0 to 3, all in TENSOR (tp)",),
+            id="all of a group are in step, for which others wait",
+        ),
+        pytest.param(
+            [wait(0, 5, group_ranks=list(range(8))), wait(1, 5)],
+            places(*"aaaabbbb"),
+            "logs or flight recorder dumps of ranks 2 to 7 on a, b",
+            (),
+            id="too few were heard",
+        ),
+        pytest.param(
+            [wait(10, 5, group="7", group_rank=0), wait(20, 5, group="7", group_rank=0)],
+            None,
+            "logs or flight recorder dumps of the ranks that were not heard",
+            (),
+            id="nobody says who else is in the group",
+        ),
+        pytest.param(
+            [*(wait(rank, 5) for rank in range(3)), *(rest(rank, 4) for rank in range(3, 6))],
+            None,
+            "stack traces of both sides of collective 5 ALLREDUCE of 0",
+            ("ranks 3 to 5: have not come", "ranks 0 to 2: call what the others do not"),
+            id="half of all have not come",
+        ),
+        pytest.param(
+            [wait(rank, 5) for rank in (*range(8), *range(12, 16))],
+            places(*"aaaabbbb"),
+            "logs or flight recorder dumps of ranks 8 to 11",
+            (),
+            id="nothing was read of as many ranks as a host has",
+        ),
+    ],
+)
+def test_what_would_decide(
+    rows: list[dict[str, Any]],
+    roles: pl.DataFrame | None,
+    needed: str,
+    alternatives: tuple[str, ...],
+) -> None:
+    """A hang that names nobody says which input would, and who it may be."""
+    (found,) = judge(rows, roles=roles)
+    assert (found.level, found.needed, found.alternatives) == ("job", needed, alternatives)
+
+
+def test_a_silent_host_that_is_known_is_named() -> None:
+    """A host of which nothing but its name is known is told, and what is not known of it."""
+    rows = [wait(rank, 5) for rank in range(6)]
+    (found,) = judge(rows, roles=places(*"aabbccdd"))
+    assert (found.level, found.subject.host, found.confidence) == ("host", "d", "medium")
+    assert found.needed == "a flight recorder dump or the stack trace of rank 6"
+
+
+def test_one_of_several_parts_that_names_nobody_adds_nothing() -> None:
+    """A group that stands by itself is told, unless another part of the run names somebody."""
+    rows = [wait(rank, 5, group="a", group_ranks=[0, 1, 2, 3]) for rank in range(3)]
+    rows += [wait(rank, 9, group="b", group_ranks=[4, 5]) for rank in (4, 5)]
+    assert told(judge(rows)) == [("hang", "rank", 3, "high")]
+    assert told(judge(rows[3:])) == [("hang", "job", None, "low")]
+
+
+def test_each_part_names_its_own() -> None:
+    """Groups that share no rank hang for themselves."""
+    rows = [wait(rank, 5, group="a", group_ranks=[0, 1, 2, 3]) for rank in range(3)]
+    rows += [wait(rank, 9, group="b", group_ranks=[4, 5, 6, 7]) for rank in (4, 6, 7)]
+    assert told(judge(rows)) == [("hang", "rank", 3, "high"), ("hang", "rank", 5, "high")]
+
+
+def test_each_attempt_names_its_own() -> None:
+    """What one attempt left in the log is compared with nothing of the next."""
+    later = START + timedelta(hours=1)
+    rows = [wait(rank, 90, running_seconds=600.0) for rank in range(16) if rank != 11]
+    rows += [wait(rank, 30, running_seconds=600.0, time=later) for rank in range(7)]
+    restart = {"kind": "restart", "time": START + timedelta(minutes=1)}
+    found = judge(rows, [restart], roles=places(*"aabbccdd"))
+    assert told(found) == [("hang", "rank", 11, "high"), ("hang", "rank", 7, "high")]
+
+
+def test_pairs_of_a_pipeline_are_not_counted() -> None:
+    """A watchdog counts sends and receives for its own rank: who is at which compares nobody."""
+    name = "PIPELINE_MODEL_PARALLEL_GROUP"
+    rows = [
+        wait(rank, 40 - rank, call, group="5", group_name=name, group_ranks=[0, 1, 2, 3])
+        for rank, call in ((0, "SEND"), (2, "COALESCED"), (3, "RECV"))
+    ]
+    rows.append(rest(2, 90, group="5", group_name=name))
+    assert told(judge(rows)) == [("hang", "rank", 1, "high")]
+    in_step = [*rows, wait(1, 2, "RECV", group="5", group_name=name)]
+    assert told(judge(in_step)) == [("hang", "job", None, "low")]
+
+
+def test_who_comes_when_all_have_given_up_is_named() -> None:
+    """By the numbers all are in step, but one entered when the others had timed out."""
+    rows = [wait(rank, 5, running_seconds=600.0, timeout_seconds=600.0) for rank in range(4)]
+    rows[3]["time"] = START + timedelta(seconds=660)
+    (found,) = judge(rows)
+    assert (found.subject.rank, found.cause, found.confidence) == (3, "late", "medium")
+
+
 def test_all_ranks_of_a_host_are_their_host() -> None:
     """When exactly the ranks of one host have not come, the host is named."""
     rows = [*(wait(rank, 5) for rank in range(6)), rest(6, 4), rest(7, 4)]

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from collectors.readings import Reading, reading_of
+from collectors.readings import Reading, join_readings, reading_of
 from paceline.node_folders import node_folders
 
 
@@ -21,6 +21,17 @@ def told(*rows: tuple[str, str | None, int | None]) -> Reading:
             .otherwise(pl.lit("flight_dump")),
         )
     )
+
+
+def waiting(*rows: tuple[str, int]) -> Reading:
+    """Time-outs by source and rank."""
+    frame = pl.DataFrame(rows, ["source", "rank"], orient="row")
+    return reading_of(collectives=frame.with_columns(state=pl.lit("timed_out")))
+
+
+def stepped(*rows: tuple[str, int]) -> Reading:
+    """Steps by source and rank."""
+    return reading_of(steps=pl.DataFrame(rows, ["source", "rank"], orient="row"))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +62,18 @@ def told(*rows: tuple[str, str | None, int | None]) -> Reading:
             told(("a", None, 0)), {"a": "case/x"}, set[str](), id="one folder of dumps is the run's"
         ),
         pytest.param(told(("a", None, 0)), {"a": "."}, set[str](), id="dumps in the root itself"),
+        pytest.param(
+            waiting(("a", 0), ("a", 1), ("b", 2)),
+            {"a": "case/x", "b": "case/y"},
+            {"case/x", "case/y"},
+            id="complaints of other ranks side by side",
+        ),
+        pytest.param(
+            join_readings([waiting(("a", 0), ("b", 2)), stepped(("c", 0))]),
+            {"a": "case/x", "b": "case/y", "c": "case/y"},
+            set[str](),
+            id="a rank that works in both is of two runs",
+        ),
     ],
 )
 def test_node_folders(reading: Reading, folders: dict[str, str], expected: set[str]) -> None:

@@ -7,12 +7,17 @@ import pytest
 
 from collectors.frames import COLLECTIVES, EVENTS, conform
 from detectors.standings import ranked
-from detectors.unheard import missing_members, unread_dumps
+from detectors.unheard import missing_members, unread_ranks
 
 
 def spoke(group: str, place: int, rank: int, **more: Any) -> dict[str, Any]:
     """A collective of a member."""
     return {"group": group, "group_rank": place, "rank": rank, "sequence": 7, **more}
+
+
+def named(name: str, group: str, *members: tuple[int, int], **more: Any) -> list[dict[str, Any]]:
+    """Collectives of the members, place and rank, of a group with a name."""
+    return [spoke(group, *one, group_name=name, **more) for one in members]
 
 
 UNEVEN = ((0, 0), (1, 3), (3, 2))
@@ -40,8 +45,8 @@ SCATTER = {"operation": "_REDUCE_SCATTER_BASE", "input_count": 8, "output_count"
         pytest.param([spoke("3", 1, 1)], [], id="one alone shows no gap"),
         pytest.param(
             [spoke("0", 1, 1), spoke("0", 0, 0), *(spoke("5", at, 2 * at) for at in (0, 1, 3))],
-            [],
-            id="a place of a rank that is nowhere",
+            [("5", 4)],
+            id="a place of a rank that nobody has named",
         ),
         pytest.param(
             [*(spoke("0", at, at) for at in range(4)), spoke("5", 0, 1), spoke("5", 2, 3)],
@@ -58,23 +63,78 @@ SCATTER = {"operation": "_REDUCE_SCATTER_BASE", "input_count": 8, "output_count"
             [],
             id="members that are listed need no guess",
         ),
+        pytest.param(
+            [*named("tp", "7", (0, 4), (1, 5)), *named("dp", "8", (0, 0), (2, 4))],
+            [("8", 2)],
+            id="gaps of several groups are looked at one by one",
+        ),
+        pytest.param(
+            [*named("tp", "7", (0, 0), (1, 1), (2, 2)), *named("tp", "8", (1, 4))],
+            [("8", 3), ("8", 5)],
+            id="a sister group tells how many there are, and how far apart",
+        ),
+        pytest.param(
+            [
+                *named("tp", "7", (0, 0), (1, 1)),
+                *named("tp", "8", (0, 2), (1, 4)),
+                spoke("9", 1, 3),
+            ],
+            [],
+            id="sisters that are laid out in two ways tell no step",
+        ),
+        pytest.param(
+            [*named("tp", "7", (0, 0), (3, 3)), *named("tp", "8", (0, 1), (1, 2))],
+            [],
+            id="who spoke in a sister group is no member: its layout is another",
+        ),
+        pytest.param(
+            [
+                *named("undefined", "7", (0, 0), (1, 1), (2, 2)),
+                *named("undefined", "8", (1, 4), (3, 6)),
+            ],
+            [("8", 3), ("8", 5)],
+            id="groups without a name are no sisters",
+        ),
+        pytest.param(
+            [
+                *(spoke("7", at, 6 + at) for at in (0, 1)),
+                *(spoke("8", at, 3 * at) for at in (0, 1)),
+            ],
+            [("7", 8)],
+            id="groups around it tell how many stand side by side",
+        ),
+        pytest.param(
+            [spoke("3", 1, 3, **SCATTER), *(spoke("0", at, at) for at in (0, 2))],
+            [("0", 1), ("3", 1)],
+            id="a place that no layout explains, beside one that a layout does",
+        ),
+        pytest.param(
+            [spoke("3", 1, 3, state="timed_out", **SCATTER)]
+            + [spoke("9", at, at) for at in (0, 1)]
+            + [spoke("9", 2, 2, state="signalled")],
+            [("3", 2)],
+            id="who was only told to dump was not heard in a collective",
+        ),
     ],
 )
 def test_missing_members(rows: list[dict[str, Any]], expected: list[tuple[str, int]]) -> None:
-    """One group lacks one place, and one rank of all was never heard."""
-    told = ranked(conform(pl.LazyFrame(rows), COLLECTIVES))
+    """Who is at the places of a group from which nobody spoke, as far as its layout tells."""
+    told = ranked(conform(pl.LazyFrame(rows, infer_schema_length=None), COLLECTIVES))
     world = pl.LazyFrame({"run": [None] * 4, "rank": [0, 1, 2, 3]}).cast(
         {"run": pl.String, "rank": pl.Int32}
     )
     found = missing_members(told, world).collect()
-    assert found.select("group", "rank").rows() == expected
+    assert found.select("group", "rank").sort("group", "rank").rows() == expected
 
 
-def test_unread_dumps() -> None:
-    """Only dumps that could not be read, of a rank that their name tells, count."""
+def test_unread_ranks() -> None:
+    """Dumps that could not be read, of a rank that their name tells, and all of whom lines lack."""
     rows = [
         {"kind": "flight_dump", "code": code, "rank": rank, "run": "a"}
         for code, rank in (("unread", 2), ("unread", None), ("2.10", 3))
     ]
-    found = unread_dumps(conform(pl.LazyFrame(rows), EVENTS)).collect()
-    assert found.rows() == [("a", 2, True)]
+    left_out = {"kind": "lines_left_out", "run": "b", "count": 14}
+    ranks = pl.LazyFrame({"run": ["a", "b", "b"], "rank": [3, 0, 1]}).cast({"rank": pl.Int32})
+    events = conform(pl.LazyFrame([*rows, left_out], infer_schema_length=None), EVENTS)
+    found = unread_ranks(events, ranks).sort("run", "rank").collect()
+    assert found.rows() == [("a", 2, True), ("b", 0, True), ("b", 1, True)]

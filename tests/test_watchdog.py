@@ -401,3 +401,11 @@ def test_sentences_of_a_desync_report_alone() -> None:
         (2, 310, "completed", 310),
         (3, 310, "completed", 310),
     ]
+
+
+def test_lines_that_a_launcher_left_out_are_told() -> None:
+    """Ray shows one actor's line in place of several: whose the others were, nobody knows."""
+    text = f"(Trainer pid=8, ip=10.77.3.9) {caught(1, 1, 5)} [repeated 14x across cluster]"
+    assert rows(text, "rank", "sequence", "state") == [(1, 5, "timed_out")]
+    told = read(text).reading.events.select("kind", "rank", "host", "count").rows()
+    assert told == [("lines_left_out", None, None, 14)]

@@ -131,7 +131,7 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
         rank's standing in its default group when it was told to dump. -1 is a group that enqueued
         or completed nothing yet; null is not known, as are numbers that no counter reaches.
         `EVENTS` of errors, dump signals, stuck heartbeats and the like; `peer` is the global rank
-        that is named, or the host of an error.
+        that is named, or the host of an error; and `lines_left_out`, of unknown other ranks.
     """
     records = read_c10_lines(lines, options).with_columns(rank=_global_rank())
     records = records.with_columns(printer=printer())
@@ -144,9 +144,22 @@ def read_watchdog(lines: pl.DataFrame, options: ReadOptions) -> LineReading:
     rest = records.filter(~pl.col("line").is_in(told)).with_columns(text=pl.col("message"))
     stacks = _stacks(lines, records)
     collectives = pl.concat([works, signals], how="diagonal").sort("line", maintain_order=True)
+    events = pl.concat([_events_of(rest), _left_out(records)], how="diagonal")
     return LineReading(
-        reading=reading_of(events=_events_of(rest), collectives=collectives),
+        reading=reading_of(events=events, collectives=collectives),
         claimed=pl.concat([records["line"], stacks]),
+    )
+
+
+def _left_out(records: pl.DataFrame) -> pl.DataFrame:
+    """Return events of records that a launcher showed once in place of several ranks' own."""
+    return records.drop_nulls("repeats").with_columns(
+        kind=pl.lit("lines_left_out"),
+        severity=pl.lit("info"),
+        rank=pl.lit(None, dtype=pl.Int32),
+        host=pl.lit(None, dtype=pl.String),
+        count=pl.col("repeats"),
+        text=pl.col("message"),
     )
 
 
