@@ -265,6 +265,18 @@ def test_quiet_and_back(engine: Engine) -> None:
     assert episodes(engine) == [("f", "10:00", None, None)]
 
 
+def test_old_messages(engine: Engine) -> None:
+    """What was folded a week ago is forgotten, once an hour; what is wrong stays to be seen."""
+    told(engine, body(alert("firing", "10:00")), b"{}")
+    counts = []
+    for now in (clock("12:30"), clock("12:30") + timedelta(days=7)):
+        work_inbox(engine, now=now)
+        counts.append([state for state, _ in messages(engine)])
+
+    assert counts == [["done", "dead"], ["dead"]]
+    assert len(episodes(engine)) == 1
+
+
 def test_loop(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """The loop goes on after a pass that failed, and ends when it is told to."""
     stop = threading.Event()

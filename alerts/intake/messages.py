@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, bindparam, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, bindparam, delete, select, update
 
+from alerts.delivery.rests import begin_rest, is_resting
 from alerts.notifications import Notification, parse_notification
 from alerts.storing.tables import INBOX
+
+KEPT: Final = timedelta(days=7)
+"""How long a message that was folded is kept, for people who ask what Alertmanager said."""
+FORGETTING: Final = "forgetting of messages"
+"""Name of the rest between two looks for old ones."""
+FORGET_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +92,13 @@ def write_fates(connection: Connection, fates: Sequence[Fate]) -> None:
         {"row": fate.id} | {f"its_{name}": getattr(fate, name) for name in names} for fate in fates
     ]
     connection.execute(written, rows)
+
+
+def forget_messages(engine: Engine, *, now: datetime) -> int:
+    """Delete messages that were folded long ago, once an hour; return how many."""
+    with engine.begin() as connection:
+        if is_resting(connection, FORGETTING, now=now):
+            return 0
+        begin_rest(connection, FORGETTING, FORGET_SECONDS, now=now)
+        old = (INBOX.c.state == "done") & (INBOX.c.received < now - KEPT)
+        return connection.execute(delete(INBOX).where(old)).rowcount

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from alerts.intake.alertmanager_api import AlertList
 from alerts.intake.inbox import USUAL, InboxParams, take_messages
+from alerts.intake.messages import forget_messages
 from alerts.intake.reconciling import ask_for_truncated, settle_quiet
 
 _LOG: Final = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def work_inbox(
     source: AlertList | None = None,
     params: InboxParams = USUAL,
 ) -> InboxPass:
-    """Fold what came, ask for what was left out, end what nobody renews.
+    """Fold what came, ask for what was left out, end what nobody renews, forget what is old.
 
     Args:
         engine: The incident database.
@@ -49,6 +50,7 @@ def work_inbox(
     taken = take_messages(engine, params, now=now, can_ask=source is not None)
     whole = 0 if source is None else ask_for_truncated(engine, source, params, now=now)
     settled = settle_quiet(engine, source, params, now=now)
+    forget_messages(engine, now=now)
     return InboxPass(taken_count=taken, whole_count=whole, settled_count=settled)
 
 
