@@ -4,12 +4,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from dashboards.shipping.changes import SUMS_FILE
+from dashboards.shipping.fingerprints import build_sums
+
 JSON_FOLDER: Final = Path(__file__).parent / "json"
 """Where the committed boards stand, so that a reader can open one without building it."""
 
 
 def build_files(boards: Mapping[str, str], folder: Path) -> list[Path]:
     """Write every board into a folder and return the files, by uid.
+
+    Their sums stand beside them, so that a later comparison can tell an edit from an update.
 
     Args:
         boards: Text by uid.
@@ -19,6 +24,7 @@ def build_files(boards: Mapping[str, str], folder: Path) -> list[Path]:
         OSError: The folder cannot be made or written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / SUMS_FILE, build_sums(boards))
     return [_write(folder / f"{uid}.json", text) for uid, text in sorted(boards.items())]
 
 
@@ -32,10 +38,9 @@ def check_files(boards: Mapping[str, str], folder: Path) -> list[str]:
     Raises:
         OSError: A file cannot be read.
     """
-    found = {path.name: path for path in folder.glob("*.json")}
-    return sorted(
-        _differences({f"{uid}.json": text for uid, text in boards.items()}, found, folder)
-    )
+    found = {path.name: path for path in (*folder.glob("*.json"), *folder.glob(SUMS_FILE))}
+    wanted = {f"{uid}.json": text for uid, text in boards.items()}
+    return sorted(_differences(wanted | {SUMS_FILE: build_sums(boards)}, found, folder))
 
 
 def _differences(

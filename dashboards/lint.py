@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from dashboards import lint_boards, lint_panels, lint_queries, lint_values
+from dashboards.exporters.choices import KNOWN_SERIES
 from dashboards.jsontree import Json
 from dashboards.linted import Board, Problem
 
@@ -111,19 +112,22 @@ EXEMPTIONS: tuple[Exemption, ...] = ()
 
 
 def check_boards(
-    boards: Mapping[str, Json], exemptions: Sequence[Exemption] = EXEMPTIONS
+    boards: Mapping[str, Json],
+    exemptions: Sequence[Exemption] = EXEMPTIONS,
+    known: Mapping[str, frozenset[str]] = KNOWN_SERIES,
 ) -> list[Finding]:
     """Return every breach of every rule, by board, rule and place on the board.
 
     Args:
         boards: The whole set by uid, since links and titles are checked across it.
         exemptions: Breaches that are meant.
+        known: Labels by name of every series that a board may ask.
     """
     meant = {(exempt.board, exempt.panel, exempt.rule) for exempt in exemptions}
     return [
         finding
         for uid in sorted(boards)
-        for finding in _findings(Board(uid=uid, tree=boards[uid], siblings=boards))
+        for finding in _findings(Board(uid=uid, tree=boards[uid], siblings=boards, known=known))
         if (finding.board, finding.panel, finding.rule) not in meant
     ]
 

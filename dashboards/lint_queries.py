@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import promql_parser
 
-from dashboards.exporters.choices import KNOWN_SERIES
 from dashboards.jsontree import variables_of
 from dashboards.linted import Board, Problem, Target, sample_of
 from dashboards.queries import (
@@ -58,7 +57,7 @@ def _check_inner(board: Board, name: str, inner: str) -> Iterator[Problem]:
         yield Problem(message=f"variable {name}: {error.args[0]}")
         return
     for selector in selectors_of(expr):
-        if selector.name not in KNOWN_SERIES:
+        if selector.name not in board.known:
             yield Problem(message=f"variable {name}: {_unknown(selector.name)}")
         if name != "cluster" and not _selects_cluster(selector):
             yield Problem(message=f'variable {name} asks all clusters; add cluster="$cluster"')
@@ -68,7 +67,7 @@ def check_metrics(board: Board) -> Iterator[Problem]:
     """Series and their labels are those of the contract, of the rules or of an exporter."""
     for target, expr in board.parsed():
         for selector in selectors_of(expr):
-            labels = KNOWN_SERIES.get(selector.name or "")
+            labels = board.known.get(selector.name or "")
             if labels is None:
                 yield _at(target, _unknown(selector.name))
                 continue

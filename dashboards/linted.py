@@ -48,11 +48,13 @@ class Board:
         uid: Under which it is listed.
         tree: The board.
         siblings: All boards by uid, this one too.
+        known: Labels by name of every series that it may ask.
     """
 
     uid: str
     tree: Json
     siblings: Mapping[str, Json]
+    known: Mapping[str, frozenset[str]]
 
     @cached_property
     def samples(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ Places, numbers, annotations and links of the fleet's boards come by themselves.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -49,12 +49,14 @@ class BoardPlan:
         variables: What the reader chooses, the data source and the cluster first.
         rows: Panels by title of their row, in reading order.
         panel_ids: Number of each panel and row by title; given once, never again to another.
+        series: Labels of series that it asks beside those that we know, by name.
     """
 
     head: Head
     variables: tuple[Json, ...]
     rows: Mapping[str, tuple[Plan, ...]]
     panel_ids: Mapping[str, int]
+    series: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def build(self) -> Json:
         """Return the board in its normal form."""
@@ -127,9 +129,9 @@ def plan_lanes(title: str, width: int, what: str, queries: Queries, field: Field
 
 def plan_table(title: str, width: int, what: str, queries: Queries, columns: Columns) -> Plan:
     """Return a table that joins answers of now on the labels that they share."""
-    field = replace(TABLE_FIELD, links=columns.links)
+    shown = replace(TABLE_FIELD, links=columns.links)
     recipe = partial(build_table, columns=columns)
-    return _plan(recipe, _caption(title, width, what), queries, field)
+    return _plan(recipe, _caption(title, width, what), queries, shown)
 
 
 def plan_note(title: str, width: int, what: str, markdown: str) -> Plan:

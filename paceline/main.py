@@ -81,9 +81,9 @@ COMMANDS: Final = (
     ),
     LazyCommand(
         name="dashboards",
-        module="paceline.commands.dashboards",
+        module="paceline.commands.dashboards.app",
         attribute="app",
-        summary="Grafana boards as code: write them as JSON, and check them.",
+        summary="Grafana boards as code: build, check, compare, push and provision them.",
     ),
 )
 """Every command: adding one is one entry here; `summary` is the first line of its docstring."""

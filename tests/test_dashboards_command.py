@@ -6,7 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboards.boards import BOARDS, build_board_trees, build_boards
-from paceline.commands.dashboards import app, findings_of
+from dashboards.exporters.choices import KNOWN_SERIES
+from dashboards.shipping.fingerprints import build_sums
+from paceline.commands.dashboards.app import app
+from paceline.commands.dashboards.check import findings_of
+from paceline.commands.dashboards.choices import Chosen
 
 
 def run(*arguments: str | Path) -> tuple[int, str]:
@@ -19,9 +23,12 @@ def test_build_writes_every_board(tmp_path: Path) -> None:
     """Each board becomes a file, whose path is printed."""
     code, output = run("build", "--out", tmp_path / "new" / "json")
 
-    files = {path.stem: path.read_text() for path in (tmp_path / "new" / "json").iterdir()}
-    assert (code, files) == (0, build_boards())
-    assert output.split() == [str(tmp_path / "new" / "json" / f"{uid}.json") for uid in BOARDS]
+    files = {path.name: path.read_text() for path in (tmp_path / "new" / "json").iterdir()}
+    wanted = {f"{uid}.json": text for uid, text in build_boards().items()}
+    assert (code, files) == (0, wanted | {"boards.sha256": build_sums(build_boards())})
+    assert output.split() == [
+        str(tmp_path / "new" / "json" / f"{uid}.json") for uid in sorted(BOARDS)
+    ]
 
 
 def test_build_where_nothing_can_be_written(tmp_path: Path) -> None:
@@ -80,13 +87,19 @@ def test_findings_before_drift(tmp_path: Path) -> None:
     """A board that breaks a rule is named, and its missing file too."""
     board = build_board_trees()["aif-job"] | {"editable": True}
 
-    assert findings_of({"aif-job": board}, tmp_path) == [
+    chosen = Chosen(trees={"aif-job": board}, series=KNOWN_SERIES)
+
+    assert findings_of(chosen, tmp_path) == [
         (
             "aif-job: the board can be edited in Grafana; set editable to false "
             "[uneditable-dashboard]"
         ),
         (
             f"{tmp_path}/aif-job.json: is missing; "
+            f"write it by: paceline dashboards build --out {tmp_path}"
+        ),
+        (
+            f"{tmp_path}/boards.sha256: is missing; "
             f"write it by: paceline dashboards build --out {tmp_path}"
         ),
     ]
@@ -97,7 +110,43 @@ def test_check_of_no_folder(tmp_path: Path) -> None:
     assert run("check", tmp_path / "gone")[0] == 2
 
 
-@pytest.mark.parametrize("command", ["build", "check"])
+def test_check_without_the_schemas_it_was_given(tmp_path: Path) -> None:
+    """A folder without Grafana's types is refused with what makes them."""
+    code, output = run("check", "--schemas", tmp_path)
+
+    assert (code, "benchmarks/grafana/schemas.mjs" in output) == (2, True)
+
+
+def test_boards_of_another_source(tmp_path: Path) -> None:
+    """A version of an exporter changes the names that its boards ask, and no other board."""
+    run("build", "--out", tmp_path, "--source", "dcgm=4.6")
+
+    changed = [
+        uid
+        for uid, text in build_boards().items()
+        if (tmp_path / f"{uid}.json").read_text() != text
+    ]
+    assert changed == ["aif-device", "aif-fleet", "aif-lemon"]
+    assert run("check", tmp_path, "--source", "dcgm=4.6")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        pytest.param("--source", "dcgm", "--source wants NAME=VALUE", id="no version"),
+        pytest.param("--source", "dcgm=9", "no version '9' of dcgm", id="an unknown version"),
+        pytest.param("--source", "smi=1", "no source 'smi'", id="an unknown source"),
+        pytest.param("--with", "gone.py", "gone.py: is no file", id="a board that is not there"),
+    ],
+)
+def test_refused_choices(tmp_path: Path, option: str, value: str, message: str) -> None:
+    """A choice that cannot be is refused in one line."""
+    code, output = run("build", "--out", tmp_path, option, value)
+
+    assert (code, message in output) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["build", "check", "diff", "push", "provision"])
 def test_help_has_an_example(command: str) -> None:
     """The help of each command shows how it is used."""
     code, output = run(command, "--help")

@@ -30,6 +30,8 @@ FOLLOW = (
     "paceline collect logs/ --prometheus http://localhost:9090 --since 2026-01-05T00:00:00 "
     "--store store/ --follow"
 )
+DIFF = "paceline dashboards diff https://grafana.example --token-file token"
+PUSH = 'paceline dashboards push https://grafana.example --token-file token --message "$GITHUB_SHA"'
 NOT_RUN = {
     FOLLOW: "goes on until a signal: the tests of the command send one",
     "paceline lemons accounts.txt logs/": "needs weeks of accounts: its own tests make them",
@@ -38,6 +40,8 @@ NOT_RUN = {
     "paceline doctor --prometheus http://localhost:9090": "its own tests ask a real server",
     "paceline demo": "simulates the full cluster: `test_demo_transcript` runs it once",
     PULL: "needs a server with the same history: a test of the command line fills a real one",
+    DIFF: "needs a Grafana: its own tests ask a server that speaks its API",
+    PUSH: "as above",
     "python -m pytest -q tests/test_cli.py": "the tests do not run themselves",
 }
 """Commands that are not run here, and why. No `make` is run: its targets run these tests."""
@@ -105,10 +109,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_files(page: Path, folder: Path) -> None:
-    """Write the files that a page says to write: YAML that begins with its own name."""
+    """Write the files that a page says to write: those that begin with their own name."""
     for language, block in blocks_of(page):
-        name = re.match(r"# (\S+\.yml)\n", block)
-        if language == "yaml" and name:
+        name = re.match(r"# (\S+\.(?:yml|py))\n", block)
+        if language in {"yaml", "python"} and name:
             (folder / name[1]).write_text(block, encoding="utf-8")
 
 

@@ -1,0 +1,1 @@
+"""Boards on their way: compared with a folder or a Grafana, pushed, provisioned."""

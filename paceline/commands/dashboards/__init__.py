@@ -1,0 +1,1 @@
+"""The commands of `paceline dashboards`, one a module."""
