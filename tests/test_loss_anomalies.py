@@ -156,6 +156,12 @@ RISING = np.exp(np.minimum(np.arange(100) * 0.012, 1.2))
             id="a loss of exactly zero to the end is no success",
         ),
         pytest.param(
+            changed(losses(), TAIL, 0.0),
+            np.where(np.arange(COUNT) < 200, norms(), np.nan),
+            [],
+            id="a loss of zero beside gradients that are no number is another's matter",
+        ),
+        pytest.param(
             0.0 * norms(), norms(), [], id="a figure that was never anything did not vanish"
         ),
         pytest.param(losses() - 4.0, None, [], id="losses below zero have no ratio"),

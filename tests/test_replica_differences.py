@@ -205,6 +205,16 @@ def test_precision_recall_and_delay() -> None:
     ]
 
 
+def test_a_file_for_each_rank() -> None:
+    """Logs of one printer each speak for the whole job, but their names tell the ranks."""
+    job = Job()
+    norm_of_one(job)
+    source = pl.concat_str(pl.lit("logs/rank"), pl.col("rank"), pl.lit(".log"))
+    steps = job.steps().with_columns(source=source, rank=pl.lit(None, dtype=pl.Int32))
+
+    assert told(steps) == [("rank", "n1", 13, "replica_differs", "high", 60)]
+
+
 def test_two_ranks_name_nobody() -> None:
     """Of two ranks that differ nobody knows which is right."""
     job = Job(ranks=2)

@@ -141,7 +141,7 @@ def _placed(waits: pl.LazyFrame, params: StallParams) -> pl.LazyFrame:
             pl.col("stalled", "ranks").sum(),
             whole=pl.col("whole").any(),
             hosts=pl.col("host").n_unique(),
-            hit_hosts=hit.n_unique(),
+            hit_hosts=hit.drop_nulls().n_unique(),
             host=hit.sort().first(),
             full=(is_some & pl.col("is_host")).sum(),
             racks=pl.col("rack").filter(is_some).n_unique(),
@@ -240,7 +240,8 @@ def _verdict(row: dict[str, Any]) -> Verdict:
     level: Level = row["level"]
     kind: Kind = "group_slow" if level == "job" else "flapping"
     loss = row["lost"] / row["total"]
-    who = f"{row['stalled']:.0f} of {row['ranks']} ranks on {row['hit_hosts']:.0f} hosts"
+    where = f" on {row['hit_hosts']:.0f} hosts" if row["hit_hosts"] else ""
+    who = f"{row['stalled']:.0f} of {row['ranks']} ranks{where}"
     what = (
         f"input stalls {row['extra']:.3g} s in {row['stalls']} steps ({row['spells']} times), "
         f"{who if row['ranks'] else 'as the job tells'}; the job loses {loss:.1%} of its time"

@@ -178,12 +178,17 @@ def _lasting(rows: pl.DataFrame, rise: Rise, told: _Rising, params: ExcursionPar
 
 
 def _death(rows: pl.DataFrame, cause: str, least: float, params: LossParams) -> Verdict | None:
-    """Return the verdict on a value that is exactly 0 to the end, after it was something."""
+    """Return the verdict on a value that is exactly 0 to the end, after it was something.
+
+    Beside a figure that is no number it is another finding's matter.
+    """
     count = params.dead_reports
     values = rows["value"].to_numpy()
     alive = np.flatnonzero(values != 0.0)
     start = int(alive.max(initial=-1)) + 1
     if start < count or values.size - start < count or np.median(values[:start]) <= least:
+        return None
+    if not rows["is_number"][start:].all():
         return None
     what = (
         f"{cause.split('_', maxsplit=1)[0]} exactly 0 in {values.size - start} reports to the end, "

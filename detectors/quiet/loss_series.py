@@ -22,9 +22,11 @@ LOSSES: Final = schema_of(
         "source": pl.String,
         "loss": pl.Float64,
         "grad_norm": pl.Float64,
+        "is_number": pl.Boolean,
     }
 )
-"""One row a reported step of a job; null is not told, or no number."""
+"""One row a reported step of a job; null is not told, or no number. `is_number` says that nothing
+that was told is NaN or infinite."""
 
 
 def job_losses(steps: pl.LazyFrame) -> pl.LazyFrame:
@@ -40,15 +42,16 @@ def job_losses(steps: pl.LazyFrame) -> pl.LazyFrame:
     names = ("loss", "grad_norm")
     job = ["run", "attempt"]
     numbers = [pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in names]
+    is_number = pl.all_horizontal(pl.col(names).is_finite().fill_null(value=True))
     is_whole = pl.col("rank").is_null()
     return (
         steps.pipe(require, STEPS)
         .drop_nulls("step")
-        .with_columns(numbers)
+        .with_columns(*numbers, is_number=is_number)
         .filter(pl.any_horizontal(pl.col(names).is_not_null()))
         .filter(is_whole | ~is_whole.any().over(job))
         .group_by(*job, "step")
-        .agg(pl.col("end_time").max(), pl.col("source").min(), pl.col(names).median())
+        .agg(pl.col("end_time").max(), pl.col("source").min(), pl.col(names).median(), pl.col("is_number").all())
         .select(LOSSES.names())
         .sort(*job, "step")
     )

@@ -42,7 +42,7 @@ def find_replica_differences(
     """Return the ranks, or hosts, whose numbers are apart from those of their replicas.
 
     Args:
-        steps: `STEPS`; only rows of a rank tell.
+        steps: `STEPS`; only rows of a rank tell, and those of files that are each of one rank.
         events: `EVENTS`; checkpoints tell where to go back to.
         roles: `ROLES`.
         params: The thresholds.

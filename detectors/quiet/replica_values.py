@@ -28,6 +28,10 @@ RANK: Final = (*SERIES, "rank")
 
 FIGURES: Final = ("grad_norm", "loss")
 
+_FILE_RANK: Final = r"(?i)^.*(?:rank|dump)[-_]?(\d+)[^/]*$"
+"""The rank in the name of a file: of a log with one printer its lines are about the whole job, but
+logs of many ranks tell what each of them saw."""
+
 ODD_RANKS: Final = schema_of(
     {
         "run": pl.String,
@@ -92,7 +96,8 @@ def odd_ranks(steps: pl.LazyFrame, roles: pl.LazyFrame, params: ReplicaParams) -
     """Return the ranks whose numbers are apart from those of the others at the same step.
 
     Args:
-        steps: `STEPS`; rows of a rank count, a null figure was not told.
+        steps: `STEPS`; rows of a rank count, and those of files that are each of one rank; a null
+            figure was not told.
         roles: `ROLES`; hosts of ranks that do not tell theirs, and stages, whose losses differ.
         params: The thresholds.
 
@@ -117,9 +122,11 @@ def odd_ranks(steps: pl.LazyFrame, roles: pl.LazyFrame, params: ReplicaParams) -
 def _figures(steps: pl.LazyFrame, roles: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
     """Return one row a figure of a rank and step, of steps that enough ranks tell."""
     keys = ["run", "attempt", "rank"]
+    named_by_file = pl.col("source").str.extract(_FILE_RANK).cast(pl.Int32, strict=False)
     placed = roles.select(*keys, "host", "pp").unique(keys, keep="first", maintain_order=True)
     named = (
-        steps.drop_nulls(["rank", "step"])
+        steps.with_columns(rank=pl.coalesce("rank", named_by_file))
+        .drop_nulls(["rank", "step"])
         .select(*keys, "step", "end_time", "host", "source", *FIGURES)
         .join(placed, on=keys, how="left", suffix="_role", nulls_equal=True)
         .with_columns(host=pl.coalesce("host", "host_role"))
