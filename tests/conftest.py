@@ -647,11 +647,31 @@ def still_live() -> StillLive:
     return StillLive()
 
 
+@pytest.fixture(scope="session")
+def open_thermal_store(
+    tmp_path_factory: pytest.TempPathFactory, thermal_incident: Incident
+) -> Callable[[], AbstractContextManager[IncidentStore]]:
+    """A factory of stores that hold `thermal_incident`, each in a file of its own."""
+    folder = tmp_path_factory.mktemp("thermal")
+    first = open_database(f"sqlite:///{folder / 'first.db'}")
+    IncidentStore(first).refresh([thermal_incident], now=SERVICE_NOW)
+    first.dispose()
+
+    @contextmanager
+    def open_store() -> Iterator[IncidentStore]:
+        copy = tmp_path_factory.mktemp("copy") / "incidents.db"
+        shutil.copyfile(folder / "first.db", copy)
+        engine = open_database(f"sqlite:///{copy}")
+        yield IncidentStore(engine)
+        engine.dispose()
+
+    return open_store
+
+
 @pytest.fixture
-def thermal_store(tmp_path: Path, thermal_incident: Incident) -> Iterator[IncidentStore]:
+def thermal_store(
+    open_thermal_store: Callable[[], AbstractContextManager[IncidentStore]],
+) -> Iterator[IncidentStore]:
     """A store that holds `thermal_incident`."""
-    engine = open_database(f"sqlite:///{tmp_path / 'incidents.db'}")
-    store = IncidentStore(engine)
-    store.refresh([thermal_incident], now=SERVICE_NOW)
-    yield store
-    engine.dispose()
+    with open_thermal_store() as store:
+        yield store

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from alerts.storing.incident_store import IncidentStore
 SECRET = "anna-token-0123456789"  # noqa: S105 - a secret of this test alone
 PHONE = {"width": 375, "height": 780}
 DRAWING = '<svg viewBox="0 0 700 100"><rect width="700" height="100" fill="var(--calm)"/></svg>'
+SCHEMES: tuple[Any, ...] = ("light", "dark")
 GRAVE = {"serious", "critical"}
 
 
@@ -102,7 +104,8 @@ def test_walk(page: Page, place: Place) -> None:
     raw = page.locator("details[data-raw] mark").inner_text()
     page.get_by_label("Note for whoever comes next").fill("fan 3 stands still")
     page.get_by_role("button", name="Write note").click()
-    page.get_by_role("button", name="Acknowledge").click()
+    page.get_by_role("button", name="Acknowledge").focus()
+    page.keyboard.press("Enter")
     page.get_by_role("button", name="Resolve").click()
     page.locator("#head .badge.resolved").wait_for()
     kinds = [entry.kind for entry in place.store.history(page.url.rpartition("/")[2])]
@@ -114,7 +117,7 @@ def test_walk(page: Page, place: Place) -> None:
 
 
 def test_live(page: Page, place: Place, service_now: datetime) -> None:
-    """An open page follows without reloading, and keeps what was typed and opened."""
+    """An open page follows, keeps what was typed and opened, and says when it is old."""
     page.get_by_role("link", name="W-TRAIN runs slow").click()
     page.get_by_label("Note for whoever comes next").fill("half a sentence")
     page.locator("#victims summary").click()
@@ -126,38 +129,25 @@ def test_live(page: Page, place: Place, service_now: datetime) -> None:
     assert page.locator("#victims").get_attribute("open") is not None
     assert page.locator("#live").inner_text().startswith("live, ")
 
-
-def test_lost_service(page: Page) -> None:
-    """An open page whose service does not answer says since when it is old."""
     page.route("**/*", lambda route: route.fulfill(status=503, body="gone"))
     page.locator("#live.is-old").wait_for()
 
     assert page.locator("#live").inner_text().startswith("not live since ")
 
 
-def test_keyboard(page: Page) -> None:
-    """Everything is reached by the keyboard: from the top to the incident and its first action."""
+def test_fits_a_phone(page: Page, place: Place) -> None:
+    """No page is wider than a phone, the keyboard gets past the menu, and axe finds no fault."""
+    incident = page.get_by_role("link", name="W-TRAIN runs slow").get_attribute("href")
     page.keyboard.press("Tab")
     skip = page.evaluate("document.activeElement.textContent")
-    page.get_by_role("link", name="W-TRAIN runs slow").focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Acknowledge").focus()
-    page.keyboard.press("Enter")
-    page.locator("#head .badge.acknowledged").wait_for()
-
-    assert skip == "To the content"
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_fits_a_phone(page: Page, scheme: Any) -> None:
-    """No page is wider than a phone, in light and dark, and axe finds no grave fault in any."""
-    page.emulate_media(color_scheme=scheme)
-    incident = page.get_by_role("link", name="W-TRAIN runs slow").get_attribute("href")
     script = axe_file()
-    for path in ("/", "/fleet", "/runbooks/slow", "/login", incident or ""):
-        page.goto(page.url.partition("/")[0] + "//" + page.url.split("/")[2] + path)
+    for scheme, path in product(SCHEMES, ("/", "/fleet", "/runbooks/slow", "/login", incident)):
+        page.emulate_media(color_scheme=scheme)
+        page.goto(f"{place.url}{path}")
         assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"], path
         if script is not None:
             page.evaluate(script.read_text(encoding="utf-8"))
             faults = page.evaluate("axe.run()")["violations"]
             assert [one["id"] for one in faults if one["impact"] in GRAVE] == [], path
+
+    assert skip == "To the content"
