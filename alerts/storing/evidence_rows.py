@@ -54,10 +54,12 @@ def first_onset(
     connection: Connection, incident_id: str, *, ended_by: datetime | None
 ) -> datetime | None:
     """Return when the first finding began that ended by a time; null when none did."""
+    if ended_by is None:
+        return None
     query = select(func.min(VERDICTS.c.onset)).where(
         VERDICTS.c.incident == incident_id, VERDICTS.c.cleared <= ended_by
     )
-    return None if ended_by is None else connection.execute(query).scalar()
+    return connection.execute(query).scalar()
 
 
 def verdict_record(row: Mapping[str, Any]) -> VerdictRecord:
