@@ -10,6 +10,8 @@ UNKNOWN: Final = "not known"
 
 _FEW: Final = 10.0
 
+_NEARLY_ALL: Final = 99.0
+
 
 def clock_text(time: datetime | None) -> str:
     """Return a UTC time to the second, as in `2026-01-05 00:35:06 UTC`."""
@@ -33,10 +35,12 @@ def span_text(seconds: float | None) -> str:
 
 
 def percent_text(ratio: float | None) -> str:
-    """Return a ratio in percent, with a decimal below ten."""
+    """Return a ratio in percent, with a decimal below ten and where little is missing to all."""
     if ratio is None:
         return UNKNOWN
     percent = 100 * ratio
+    if _NEARLY_ALL < percent < 100:  # noqa: PLR2004 -- all
+        return f"{min(percent, 99.9):.1f} %"
     return f"{percent:.1f} %" if abs(percent) < _FEW else f"{percent:.0f} %"
 
 

@@ -21,6 +21,13 @@ COMMANDS: Final = (
         summary="Name what is slow, since when and on what evidence, in whatever lies below PATH.",
     ),
     LazyCommand(
+        name="postmortem",
+        module="paceline.commands.postmortem",
+        attribute="postmortem_command",
+        summary="Write what the data gives for the postmortem of an incident, with blanks for the "
+        "rest.",
+    ),
+    LazyCommand(
         name="collect",
         module="paceline.commands.collect",
         attribute="collect_command",
@@ -66,6 +73,20 @@ COMMANDS: Final = (
         attribute="triage_command",
         summary="Sort the failures that logs tell of: known families with what helped then, and "
         "new ones.",
+    ),
+    LazyCommand(
+        name="watch",
+        module="paceline.commands.watch",
+        attribute="watch_command",
+        summary="Watch what the settings name, tick after tick; with a service in them, serve its "
+        "pages too.",
+    ),
+    LazyCommand(
+        name="serve",
+        module="paceline.commands.watch",
+        attribute="serve_command",
+        summary="Watch what the settings name and serve its pages, on loopback unless told "
+        "otherwise.",
     ),
     LazyCommand(
         name="slo",

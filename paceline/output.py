@@ -65,12 +65,13 @@ def write_analysis(
 
     folder.mkdir(parents=True, exist_ok=True)
     report, machine = folder / "report.html", folder / "analysis.json"
-    report.write_text(build_report(_contents(analysis, title, notes)), encoding="utf-8")
+    report.write_text(build_report(report_contents(analysis, title, notes)), encoding="utf-8")
     machine.write_bytes(analysis_bytes(analysis))
     return report, machine
 
 
-def _contents(analysis: Analysis, title: str, notes: Sequence[str]) -> ReportContents:
+def report_contents(analysis: Analysis, title: str, notes: Sequence[str]) -> ReportContents:
+    """Return what a report of an analysis shows."""
     reading = analysis.reading
     roles = rank_roles(reading.placements.lazy(), reading.samples.lazy())
     steps = clean_steps(reading.steps.lazy(), CleaningParams())

@@ -56,7 +56,7 @@ def build_report(contents: ReportContents) -> str:
     Args:
         contents: What was found and read; empty frames leave their plots out, with a word why.
     """
-    page = _environment().get_template("report.html.j2")
+    page = report_templates().get_template("report.html.j2")
     return page.render(
         contents=contents,
         verdicts=sort_verdicts(contents.verdicts)[:MAX_ROWS],
@@ -166,7 +166,7 @@ def _moment(time: datetime | None) -> str:
     return clock_text(time).removesuffix(" UTC")
 
 
-def _environment() -> Environment:
+def report_templates() -> Environment:
     """Return the templates with the words that they may use; names from data are escaped."""
     environment = page_templates()
     environment.filters |= {

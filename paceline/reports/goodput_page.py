@@ -47,7 +47,7 @@ def goodput_page(review: FleetReview) -> str:
 
 
 def _bar(row: dict[str, Any]) -> Bar:
-    size = f" on {row['ranks']} GPUs" if row["ranks"] else ""
+    size = f" on {row['gpus']} GPUs" if row["gpus"] else ""
     return Bar(
         name=f"{row['run'] or NAMELESS}",
         figure=f"goodput {goodput_phrase(row)}{size}",
