@@ -72,6 +72,7 @@ from collectors.training.deepspeed_monitors import (
     wants_deepspeed_monitor,
 )
 from collectors.training.dlrover_events import read_dlrover_events, wants_dlrover_events
+from collectors.training.goodput_records import read_goodput_records, wants_goodput_records
 from collectors.training.kineto_traces import read_kineto_traces, wants_kineto_traces
 from collectors.training.loss_tables import read_loss_tables, wants_loss_tables
 from collectors.training.megatron_progress import read_megatron_progress, wants_megatron_progress
@@ -135,6 +136,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(name="prometheus answer", wants=wants_prometheus_answer, read=read_prometheus_answer),
     Dialect(name="torchtitan spans", wants=wants_titan_spans, read=read_titan_spans),
     Dialect(name="dlrover events", wants=wants_dlrover_events, read=read_dlrover_events),
+    Dialect(name="goodput records", wants=wants_goodput_records, read=read_goodput_records),
     Dialect(name="trainer state", wants=wants_trainer_states, read=read_trainer_states),
     Dialect(name="loss table", wants=wants_loss_tables, read=read_loss_tables),
     Dialect(name="step records", wants=wants_step_records, read=read_step_records),

@@ -133,6 +133,12 @@ SEEDS: dict[str, str] = {
         "NODELIST|STATE|REASON|TIMESTAMP\nhx8-001|idle|none|Unknown\n"
         "hx8-002|drained*|NHC: gpu xid 79|2026-01-05T04:03:02\n"
     ),
+    "goodput records": (
+        '{"job_name":"llm","job_start_time":1927857600.5}\n'
+        '{"job_name":"llm","step_count":1,"step_start_time":1927857610.0}\n'
+        '{"job_name":"llm","step_count":2,"step_start_time":1927857612.5}\n'
+        '{"jsonPayload":{"job_name":"llm","job_end_time":1927857615.0}}\n'
+    ),
     "torchtitan spans": (
         '{"global_rank":3,"host_name":"hx8-017","step":1,"time_us":1796007968250000,'
         '"log_type":"event","log_type_name":"forward_backward_start"}\n'
