@@ -212,13 +212,15 @@ JOBS: Final = schema_of(
         "cpu_seconds": pl.Float64,
         "hosts": pl.List(pl.String),
         "world": pl.Int32,
+        "gpus": pl.Int32,
         "exit": pl.String,
         "reason": pl.String,
         "source": pl.String,
     }
 )
 """One attempt of a run as its launcher or scheduler tells it. `start` and `end` are null until they
-happen: a planned start is none. `elapsed_seconds` is the scheduler's own count and wins over the
+happen: a planned start is none. `world` is how many ranks it has, `gpus` how many GPUs the
+scheduler gave it. `elapsed_seconds` is the scheduler's own count and wins over the
 difference of two local stamps. `flags` are the state's additions (DRAIN) and what reading took
 (rejoined); null if none."""
 

@@ -1,15 +1,17 @@
 """What `paceline failures` prints: causes, costs, rates, and what hangs on each part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import orjson
 import polars as pl
 
 from alerts.wording import amount_text, counted_text, percent_text, span_text
-from paceline.failure_tables import by_cause, by_host, by_week
+from paceline.domain_output import domain_texts, radii_text
+from paceline.failure_tables import by_week
 from paceline.fleet_review import FleetReview
 from paceline.goodput_output import NAMELESS, plain_rows
+from paceline.text_tables import table
 from slo.failure_costs import second_order_share
 from slo.failure_rates import FailureRate, per_1000_node_days
 from slo.failures import CAUSES
@@ -17,7 +19,7 @@ from slo.reliability import SECONDS_PER_HOUR
 
 _COSTS: Final = (
     *("run", "attempt", "time", "ended_by", "cause", "what", "host", "device", "source"),
-    *("is_infrastructure", "nodes", "ranks", "lost_seconds", "gpu_hours_lost", "basis"),
+    *("is_infrastructure", "nodes", "ranks", "gpus", "lost_seconds", "gpu_hours_lost", "basis"),
     "forced_by",
 )
 
@@ -30,9 +32,8 @@ def failure_bytes(review: FleetReview) -> bytes:
     """
     told = {
         "failures": plain_rows(review.costs.select(_COSTS)),
-        "causes": plain_rows(by_cause(review.costs)),
         "weeks": by_week(review.costs).to_dicts(),
-        "hosts": plain_rows(by_host(review.costs)),
+        "domains": plain_rows(review.domains),
         "second_order_share": second_order_share(review.costs),
         "rate_per_1000_node_days": rate_json(review.rates.infrastructure),
         "sizes": plain_rows(review.rates.by_size),
@@ -109,11 +110,11 @@ def failure_needs(review: FleetReview) -> list[str]:
             ("gpu", "blast radius of GPUs: placements of ranks would tell it"),
             ("rack", "blast radius of racks: host names with a rack would tell it"),
             ("switch", "blast radius of switches: links (LLDP, iblinkinfo) would tell it"),
+            ("storage", "blast radius of storage: kernel logs that name a server would tell some"),
         )
         if kind not in domains
     ]
-    storage = "blast radius of storage: no source tells which job uses which file system"
-    return [f"{count} {text}" for count, text in told if count] + [*missing, storage]
+    return [f"{count} {text}" for count, text in told if count] + missing
 
 
 def failure_text(review: FleetReview, top: int) -> str:
@@ -125,9 +126,9 @@ def failure_text(review: FleetReview, top: int) -> str:
     """
     parts = [_head(review), rate_text(review.rates.infrastructure, "failures by infrastructure")]
     if not review.costs.is_empty():
-        parts += [_causes_text(review), _weeks_text(review), _hosts_text(review, top)]
+        parts += [*domain_texts(review.domains, top), _weeks_text(review)]
         parts.append(_dearest_text(review, top))
-    parts += [_sizes_text(review), _radii_text(review, top)]
+    parts += [_sizes_text(review), radii_text(review.radii, top)]
     parts += ["\n".join(f"not known - {need}" for need in failure_needs(review)) + "\n"]
     return "\n".join(parts)
 
@@ -146,43 +147,9 @@ def _head(review: FleetReview) -> str:
     )
 
 
-def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return a table for a terminal or a ticket: the first column to the left, others right.
-
-    Args:
-        title: Above it.
-        rows: The first is the heading.
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-            ]
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([title, *(f"  {line}" for line in lines), ""])
-
-
 def _words(cause: str) -> str:
     """Return a cause for people."""
     return cause.replace("_", " ")
-
-
-def _causes_text(review: FleetReview) -> str:
-    rows = [("cause", "failures", "GPU-hours", "second order")]
-    rows += [
-        (
-            _words(row["cause"]),
-            f"{row['failures']:,}",
-            amount_text(row["gpu_hours_lost"]),
-            f"{row['second_order']:,}",
-        )
-        for row in by_cause(review.costs).iter_rows(named=True)
-    ]
-    return table("By cause", rows)
 
 
 def _weeks_text(review: FleetReview) -> str:
@@ -196,20 +163,6 @@ def _weeks_text(review: FleetReview) -> str:
         for week in weeks["week"].unique().sort()
     ]
     return table("Failures by week", rows)
-
-
-def _hosts_text(review: FleetReview, top: int) -> str:
-    rows = [("host", "failures", "GPU-hours", "rack")]
-    rows += [
-        (
-            row["host"] or "(not told which)",
-            f"{row['failures']:,}",
-            amount_text(row["gpu_hours_lost"]),
-            row["rack"] or "-",
-        )
-        for row in by_host(review.costs).head(top).iter_rows(named=True)
-    ]
-    return table("By node", rows)
 
 
 def _dearest_text(review: FleetReview, top: int) -> str:
@@ -260,24 +213,3 @@ def _mttf(row: Mapping[str, Any], name: str) -> str:
         return f"above {span_text(low * SECONDS_PER_HOUR)}"
     ends = (span_text(hours * SECONDS_PER_HOUR) for hours in (low, high))
     return f"{span_text(mean * SECONDS_PER_HOUR)} ({' to '.join(ends)})"
-
-
-def _radii_text(review: FleetReview, top: int) -> str:
-    """Return what hangs on the parts that most hangs on, a few of each kind."""
-    rows = [("part", "runs", "ranks in it", "ranks at risk", "share of rank-hours")]
-    shown = review.radii.group_by("kind", maintain_order=True).head(max(1, top // 3))
-    rows += [
-        (
-            f"{row['kind']} {row['domain']}",
-            f"{row['runs']:,}",
-            _count(row["ranks_inside"]),
-            _count(row["ranks_at_risk"]),
-            percent_text(row["share_at_risk"]) if row["share_at_risk"] is not None else "?",
-        )
-        for row in shown.iter_rows(named=True)
-    ]
-    return table("Blast radius", rows)
-
-
-def _count(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"

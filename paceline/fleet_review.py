@@ -7,6 +7,7 @@ import polars as pl
 from collectors.readings import Reading
 from slo.blast_radius import budget_blast_radii
 from slo.failure_costs import CostParams, budget_costs
+from slo.failure_domains import budget_domains
 from slo.failures import FailureParams, budget_failures
 from slo.goodput import GoodputParams, GoodputReview, budget_goodput
 from slo.intervals import budget_ettr
@@ -41,6 +42,7 @@ class FleetReview:
         goodput: Where the time of runs went.
         lives: `LIVES`.
         costs: `COSTS`, one row a failure.
+        domains: `DOMAIN_COSTS`: what failures cost by job, GPU, host, rack, switch and storage.
         rates: How often things fail.
         ettr: `EXPECTATIONS`, one row a run.
         radii: `BLAST_RADII`.
@@ -49,6 +51,7 @@ class FleetReview:
     goodput: GoodputReview
     lives: pl.DataFrame
     costs: pl.DataFrame
+    domains: pl.DataFrame
     rates: FleetRates
     ettr: pl.DataFrame
     radii: pl.DataFrame
@@ -61,16 +64,18 @@ def review_fleet(told: Reading, params: FleetParams) -> FleetReview:
         told: Accounts, steps, events, placements and links, of any number of runs.
         params: How it is judged.
     """
-    world = pl.col("hosts").list.len().cast(pl.Int32) * pl.lit(params.gpus_per_node, pl.Int32)
-    reading = replace(told, jobs=told.jobs.with_columns(world=pl.coalesce("world", world)))
+    gpus = pl.col("hosts").list.len().cast(pl.Int32) * pl.lit(params.gpus_per_node, pl.Int32)
+    reading = replace(told, jobs=told.jobs.with_columns(gpus=pl.coalesce("gpus", "world", gpus)))
     goodput = budget_goodput(reading, params.goodput)
     lives = budget_lives(reading)
     failures = budget_failures(lives, reading.events, params.failures)
     rates = budget_rates(lives, failures, params.rates)
+    costs = budget_costs(failures, lives, goodput.ledger, params.costs)
     return FleetReview(
         goodput=goodput,
         lives=lives,
-        costs=budget_costs(failures, lives, goodput.ledger, params.costs),
+        costs=costs,
+        domains=budget_domains(costs, reading.links),
         rates=rates,
         ettr=budget_ettr(goodput.runs, lives, rates.interruptions),
         radii=budget_blast_radii(reading, lives),

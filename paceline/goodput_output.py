@@ -76,9 +76,9 @@ def worst_first(runs: pl.DataFrame) -> pl.DataFrame:
 
 def _head(runs: pl.DataFrame) -> str:
     """Return what all runs add up to, in GPU-hours where sizes are known."""
-    sized = runs.filter(pl.col("ranks") > 0, pl.col("goodput_ratio").is_not_null())
+    sized = runs.filter(pl.col("gpus") > 0, pl.col("goodput_ratio").is_not_null())
     hours = pl.col("wall_seconds") - pl.col("queue_seconds").fill_null(0.0)
-    held = float((sized.select(hours * pl.col("ranks"))).to_series().sum()) / SECONDS_PER_HOUR
+    held = float((sized.select(hours * pl.col("gpus"))).to_series().sum()) / SECONDS_PER_HOUR
     lost = float(sized["gpu_hours_lost"].sum())
     stepping = runs["goodput_ratio"].drop_nulls().len()
     head = f"{counted_text(runs.height, 'run')}, {stepping:,} with steps"
@@ -92,7 +92,7 @@ def _head(runs: pl.DataFrame) -> str:
 
 def _run_text(row: Mapping[str, Any], review: FleetReview) -> str:
     """Return a run: its parts, its ETTR and what is not known."""
-    size = f", {row['ranks']} GPUs" if row["ranks"] else ""
+    size = f", {row['gpus']} GPUs" if row["gpus"] else ""
     lines = [f"{row['run'] or NAMELESS}: goodput {goodput_phrase(row)}{size}"]
     lines += [_part_text(part, row) for part in PARTS if row[f"{part}_seconds"]]
     named = pl.col("run").eq_missing(pl.lit(row["run"], pl.String))
@@ -115,7 +115,7 @@ def goodput_phrase(row: Mapping[str, Any]) -> str:
 
 def _part_text(part: str, row: Mapping[str, Any]) -> str:
     seconds = row[f"{part}_seconds"]
-    hours = "" if row["ranks"] is None else f"{seconds * row['ranks'] / SECONDS_PER_HOUR:,.1f}"
+    hours = "" if row["gpus"] is None else f"{seconds * row['gpus'] / SECONDS_PER_HOUR:,.1f}"
     share = percent_text(seconds / row["wall_seconds"])
     held = "-" if part == "queue" else hours or "?"
     return f"  {part:<10} {share:>6}  {span_text(seconds):>8}  {held:>9} GPU-h  {PARTS[part]}"

@@ -1,4 +1,4 @@
-"""How much work stands or falls with one GPU, host, rack or switch.
+"""How much work stands or falls with one GPU, host, rack, switch or storage server.
 
 Source: ours. A synchronous job stands when any part of it does, so that a domain puts all ranks of
 each job that touches it at risk, not only its own.
@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from collectors.frames import LINKS, PLACEMENTS, require, schema_of
+from collectors.frames import EVENTS, LINKS, PLACEMENTS, require, schema_of
 from collectors.readings import Reading
 from detectors.promotion import RACK
 
@@ -16,6 +16,7 @@ BLAST_RADII: Final = schema_of(
     {
         "kind": pl.String,
         "domain": pl.String,
+        "rail": pl.Int32,
         "runs": pl.Int64,
         "ranks_inside": pl.Int64,
         "ranks_at_risk": pl.Int64,
@@ -23,21 +24,22 @@ BLAST_RADII: Final = schema_of(
         "share_at_risk": pl.Float64,
     }
 )
-"""One domain; `kind`: gpu, host, rack, switch. `runs` touched it at any time. `ranks_inside` ran in
-it, null where no placement tells; `ranks_at_risk` are all ranks of the largest of those runs.
-`rank_hours_at_risk` are those of all of them, and `share_at_risk` their share of the fleet's; null
-where the size of a run is not known."""
+"""One domain; `kind`: gpu, host, rack, switch, storage. `rail` is that of a switch with one alone.
+`runs` touched it at any time; storage is touched by the hosts whose kernels name it, and by more
+that nobody tells. `ranks_inside` ran in it, null where no placement tells; `ranks_at_risk` are all
+ranks of the largest of those runs. `rank_hours_at_risk` are those of all of them, and
+`share_at_risk` their share of the fleet's; null where the size of a run is not known."""
 
 _MICROS_PER_HOUR: Final = 3_600e6
 
-KINDS: Final = ("gpu", "host", "rack", "switch")
+KINDS: Final = ("gpu", "host", "rack", "switch", "storage")
 
 
 def budget_blast_radii(reading: Reading, lives: pl.DataFrame) -> pl.DataFrame:
     """Return how much each domain puts at risk.
 
     Args:
-        reading: `PLACEMENTS`, and `LINKS` for switches.
+        reading: `PLACEMENTS`, `LINKS` for switches, and `EVENTS` for storage.
         lives: `LIVES`.
 
     Returns:
@@ -52,7 +54,7 @@ def budget_blast_radii(reading: Reading, lives: pl.DataFrame) -> pl.DataFrame:
     )
     whole = float(runs.select(pl.col("run_hours").sum()).collect().item())
     return (
-        _domains(used, reading.links.lazy())
+        _domains(used, reading)
         .join(runs, on="run", how="left", nulls_equal=True)
         .group_by("kind", "domain")
         .agg(
@@ -66,7 +68,8 @@ def budget_blast_radii(reading: Reading, lives: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             share_at_risk=pl.when(pl.lit(whole) > 0.0).then(pl.col("rank_hours_at_risk") / whole)
         )
-        .with_columns(order=pl.col("kind").replace_strict(dict(zip(KINDS, range(4), strict=True))))
+        .join(_rails(reading.links.lazy()), on=["kind", "domain"], how="left")
+        .with_columns(order=pl.col("kind").replace_strict(dict(zip(KINDS, range(5), strict=True))))
         .sort("order", "share_at_risk", "domain", descending=[False, True, False], nulls_last=True)
         .select(pl.col(name).cast(kind) for name, kind in BLAST_RADII.items())
         .collect()
@@ -95,12 +98,13 @@ def _used(placements: pl.LazyFrame, lives: pl.LazyFrame) -> pl.LazyFrame:
     return pl.concat([placed, named], how="diagonal_relaxed")
 
 
-def _domains(used: pl.LazyFrame, links: pl.LazyFrame) -> pl.LazyFrame:
+def _domains(used: pl.LazyFrame, reading: Reading) -> pl.LazyFrame:
     """Return `kind`, `domain`, `run` and `ranks_inside`, each once."""
     gpu = used.drop_nulls("gpu").with_columns(domain=pl.format("{} of {}", "gpu", "host"))
     rack = used.with_columns(domain=pl.col("host").str.extract(RACK, 1)).drop_nulls("domain")
-    switch = used.join(_switches(links, used), on="host")
-    kinds = (gpu, used.with_columns(domain="host"), rack, switch)
+    switch = used.join(_switches(reading.links.lazy(), used), on="host")
+    storage = used.join(_storage(reading.events.lazy()), on="host")
+    kinds = (gpu, used.with_columns(domain="host"), rack, switch, storage)
     ranks = pl.col("rank").drop_nulls().n_unique()
     return pl.concat(
         one.group_by("domain", "run")
@@ -108,6 +112,20 @@ def _domains(used: pl.LazyFrame, links: pl.LazyFrame) -> pl.LazyFrame:
         .select("domain", "run", "ranks_inside", kind=pl.lit(kind))
         for kind, one in zip(KINDS, kinds, strict=True)
     )
+
+
+def _storage(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the storage servers and targets that kernels of hosts waited for, each once."""
+    told = events.pipe(require, EVENTS).filter(pl.col("device_kind") == "storage")
+    return told.select("host", domain="peer").drop_nulls().unique()
+
+
+def _rails(links: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rail of each switch whose cables are all of one: `kind`, `domain` and `rail`."""
+    ends = links.pipe(require, LINKS).drop_nulls("rail")
+    both = pl.concat([ends.select("rail", domain=node) for node in ("node_a", "node_b")])
+    one = both.unique().group_by("domain").agg(pl.col("rail").first(), rails=pl.len())
+    return one.filter(pl.col("rails") == 1).select("domain", "rail", kind=pl.lit("switch"))
 
 
 def _switches(links: pl.LazyFrame, used: pl.LazyFrame) -> pl.LazyFrame:

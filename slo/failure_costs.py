@@ -25,6 +25,7 @@ COSTS: Final = pl.Schema(
                 "gpu_hours_lost": pl.Float64,
                 "basis": pl.String,
                 "forced_by": pl.String,
+                "root": pl.UInt32,
             }
         ).items(),
     ]
@@ -33,7 +34,8 @@ COSTS: Final = pl.Schema(
 tells, and 0 where nothing of them was seen. `lost_seconds` is the job's;
 `gpu_hours_lost` leaves out the queue, in which a job holds no GPU, and is null where the size of
 the job is not known. `basis`: MEASURED or MODELED. `forced_by` is the run for whose restart the
-attempt was preempted: a loss of second order, whose cause is that run's."""
+attempt was preempted: a loss of second order, whose cause is that run's. `root` is the failure that
+it is charged to: that of `forced_by`, else its own."""
 
 _BEFORE: Final = ("replay", "stall")
 """Parts that lie before the end that they are charged to."""
@@ -82,7 +84,7 @@ def budget_costs(
         .join(_charged(lives, ledger), on=["run", "time"], how="left", nulls_equal=True)
         .with_columns(pl.when("is_measured").then(pl.col(seconds).fill_null(0.0)))
         .with_columns(lost_seconds=lost, basis=_basis())
-        .with_columns(gpu_hours_lost=held * pl.col("ranks") / SECONDS_PER_HOUR)
+        .with_columns(gpu_hours_lost=held * pl.col("gpus") / SECONDS_PER_HOUR)
         .pipe(_with_second_order, lives.lazy(), params)
         .select(COSTS.names())
         .sort("failure")
@@ -135,11 +137,9 @@ def _with_second_order(
         for seconds in (params.max_restart_seconds, params.max_gap_seconds)
     )
     failed = costs.filter("is_infrastructure").select(
-        forced_by="run", failed="time", forced_cause="cause"
+        forced_by="run", failed="time", forced_cause="cause", root="failure"
     )
-    again = lives.select(forced_by="run", again="start", new_hosts="hosts", new_ranks="ranks").sort(
-        "again"
-    )
+    again = lives.select(forced_by="run", again="start", new_hosts="hosts").sort("again")
     restarts = (
         failed.sort("failed")
         .join_asof(
@@ -152,9 +152,7 @@ def _with_second_order(
         )
         .filter(pl.col("again") <= pl.col("failed") + restart)
     )
-    gone = costs.filter(pl.col("cause") == "preempted").select(
-        "failure", "run", "time", "hosts", "ranks"
-    )
+    gone = costs.filter(pl.col("cause") == "preempted").select("failure", "run", "time", "hosts")
     shared = pl.col("hosts").list.set_intersection("new_hosts").list.len() > 0
     pairs = (
         gone.join(restarts, how="cross")
@@ -166,10 +164,10 @@ def _with_second_order(
         )
         .sort("failure", "again", "failed", "forced_by")
         .unique("failure", keep="first", maintain_order=True)
-        .select("failure", "forced_by", "forced_cause")
+        .select("failure", "forced_by", "forced_cause", "root")
     )
     return costs.join(pairs, on="failure", how="left").with_columns(
-        cause=pl.coalesce("forced_cause", "cause")
+        cause=pl.coalesce("forced_cause", "cause"), root=pl.coalesce("root", "failure")
     )
 
 

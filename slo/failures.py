@@ -43,19 +43,25 @@ FAILURES: Final = schema_of(
         "what": pl.String,
         "host": pl.String,
         "device": pl.String,
+        "peer": pl.String,
         "source": pl.String,
         "is_infrastructure": pl.Boolean,
         "hosts": pl.List(pl.String),
         "nodes": pl.Int64,
         "ranks": pl.Int64,
+        "gpus": pl.Int64,
     }
 )
-"""One attempt that ended without a plan. `what`, `host`, `device` and `source` are of the event
-that tells the cause, null where none does; `cause` is one of `CAUSES`."""
+"""One attempt that ended without a plan. `what`, `host`, `device`, `peer` (the other end, such as a
+storage server) and `source` are of the event that tells the cause, null where none does; `cause` is
+one of `CAUSES`."""
 
 _STORAGE: Final = (
     r"(?i)no space left|input/output error|stale file handle|disk quota|read-only file system"
 )
+
+_MENDED: Final = ("pcie_error", "memory_error", "machine_check")
+"""Errors that end nothing as long as they are corrected, which their severity tells."""
 
 _ORDER: Final = ("gpu_memory", "gpu", "storage", "host", "network", "software")
 """Which of several families is believed: a lost node and a network error often follow the fault of
@@ -121,7 +127,8 @@ def _told(events: pl.LazyFrame) -> pl.LazyFrame:
     """Return the events that tell a cause."""
     kind, code = pl.col("kind"), pl.col("code").fill_null("")
     message = pl.col("message").fill_null("")
-    is_slight = pl.col("severity").is_in(["info", "low"]).fill_null(value=False)
+    is_mended = kind.is_in(_MENDED) & (pl.col("severity") == "warning")
+    is_slight = pl.col("severity").is_in(["info", "low"]) | is_mended
     is_xid = kind == "xid"
     cause = (
         pl.when((is_xid & code.is_in(MEMORY_XIDS)) | (kind.is_in(["ecc", "gpu_row_remap"])))
@@ -130,7 +137,9 @@ def _told(events: pl.LazyFrame) -> pl.LazyFrame:
         .then(pl.lit("network"))
         .when((is_xid & code.is_in(HARDWARE_XIDS)) | kind.is_in(["gpu_lost", "gpu_error"]))
         .then(pl.lit("gpu"))
-        .when(kind.is_in(["node_failure", "pcie_error", "memory_error"]))
+        .when(kind == "storage_stall")
+        .then(pl.lit("storage"))
+        .when(kind.is_in(["node_failure", *_MENDED]))
         .then(pl.lit("host"))
         .when(kind.is_in(["link_down", "net_error"]))
         .then(pl.lit("network"))
@@ -144,8 +153,8 @@ def _told(events: pl.LazyFrame) -> pl.LazyFrame:
         events.pipe(require, EVENTS)
         .drop_nulls("time")
         .with_columns(told=cause, order=order, what=pl.concat_str(_words()))
-        .filter(pl.col("told").is_not_null(), ~is_slight)
-        .select("time", "run", "host", "told", "order", "what", "device", "source")
+        .filter(pl.col("told").is_not_null(), ~is_slight.fill_null(value=False))
+        .select("time", "run", "host", "told", "order", "what", "device", "peer", "source")
     )
 
 
@@ -184,7 +193,10 @@ def _causes(ended: pl.LazyFrame, told: pl.LazyFrame, params: FailureParams) -> p
         both.filter(
             pl.col("time").is_between(pl.col("ended") - reach[0], pl.col("ended") + reach[1])
         )
-        .sort("failure", "order", "time", "host", "what", "device", "source", nulls_last=True)
+        .sort(
+            *("failure", "order", "time", "host", "what", "device", "peer", "source"),
+            nulls_last=True,
+        )
         .unique("failure", keep="first", maintain_order=True)
-        .select("failure", "told", "what", "host", "device", "source")
+        .select("failure", "told", "what", "host", "device", "peer", "source")
     )

@@ -30,6 +30,7 @@ GOODPUT: Final = schema_of(
         "observed_ettr": pl.Float64,
         "save_count": pl.Int64,
         "ranks": pl.Int64,
+        "gpus": pl.Int64,
         "gpu_hours_lost": pl.Float64,
     }
 )
@@ -37,7 +38,7 @@ GOODPUT: Final = schema_of(
 not null sum to the wall. `goodput_ratio` is productive over wall. `observed_ettr` is the share in
 which nothing had failed and nothing was saved, as the closed form of `slo.reliability` has it.
 `save_count` are the checkpoints that were seen, of the whole run.
-`gpu_hours_lost` is wall without productive and queue (a job that waits holds no GPU) times ranks;
+`gpu_hours_lost` is wall without productive and queue (a job that waits holds no GPU) times `gpus`;
 null where their number is not known."""
 
 
@@ -89,7 +90,9 @@ def budget_goodput(reading: Reading, params: GoodputParams) -> GoodputReview:
     stretches = stretches_of(clock)
     ledger = ledger_of(stretches, reports)
     facts = _facts(clock, stretches.lazy()).collect()
-    sizes = run_sizes(steps, reading.placements.lazy(), jobs).select("run", "ranks").collect()
+    sizes = (
+        run_sizes(steps, reading.placements.lazy(), jobs).select("run", "ranks", "gpus").collect()
+    )
     runs, attempts = (_summed(ledger, keys, facts, sizes) for keys in (["run"], ["run", "attempt"]))
     undated = set(steps.select("run").unique().collect()["run"]) - set(runs["run"])
     return GoodputReview(
@@ -196,7 +199,7 @@ def _summed(
                 pl.sum_horizontal(PROGRESS_PARTS) / pl.col("wall")
             ),
             gpu_hours_lost=pl.when("has_steps").then(
-                held / 1e6 * pl.col("ranks") / SECONDS_PER_HOUR
+                held / 1e6 * pl.col("gpus") / SECONDS_PER_HOUR
             ),
         )
         .sort(keys)
@@ -230,7 +233,7 @@ def _needs(runs: pl.DataFrame) -> pl.DataFrame:
             "unknown time: marks of evaluations, saves and ends, with times, would tell it",
         ),
         (
-            has("ranks").is_null(),
+            has("gpus").is_null(),
             "GPU-hours: placements, or how many GPUs the job has, would give them",
         ),
     ]

@@ -26,11 +26,12 @@ LIVES: Final = schema_of(
         "hosts": pl.List(pl.String),
         "nodes": pl.Int64,
         "ranks": pl.Int64,
+        "gpus": pl.Int64,
     }
 )
 """One attempt of a run. `end` of one that goes on is the end of the data. `ended_by` is one of
 `slo.attempts`, or `restart` where only steps tell that another attempt followed; null where nothing
-does. `hosts`, `nodes` and `ranks` are null where nothing tells them."""
+does. `hosts`, `nodes`, `ranks` and `gpus` are null where nothing tells them."""
 
 
 def budget_lives(reading: Reading) -> pl.DataFrame:
@@ -46,7 +47,7 @@ def budget_lives(reading: Reading) -> pl.DataFrame:
     jobs, steps = reading.jobs.lazy().pipe(require, JOBS), reading.steps.lazy().pipe(require, STEPS)
     accounts = _accounts(jobs)
     told = pl.concat([accounts, _stepping(steps, accounts)], how="diagonal_relaxed")
-    names = {"ranks": "ranks_of_run", "hosts": "hosts_of_run"}
+    names = {"ranks": "ranks_of_run", "gpus": "gpus_of_run", "hosts": "hosts_of_run"}
     sizes = run_sizes(steps, reading.placements.lazy(), jobs).rename(names)
     placed = _placed(reading.placements.lazy())
     last = pl.max_horizontal(pl.col("start", "end", "seen").max())
@@ -59,6 +60,7 @@ def budget_lives(reading: Reading) -> pl.DataFrame:
             end=pl.max_horizontal("start", pl.coalesce("end", "seen", last)),
             nodes=pl.col("hosts").list.len().cast(pl.Int64),
             ranks=pl.coalesce(pl.col("world").cast(pl.Int64), "ranks_of_run"),
+            gpus=pl.coalesce(pl.col("gpus").cast(pl.Int64), "gpus_of_run"),
         )
         .select(pl.col(name).cast(kind) for name, kind in LIVES.items())
         .sort("run", "start", "attempt", "end", nulls_last=True)
@@ -86,7 +88,7 @@ def _accounts(jobs: pl.LazyFrame) -> pl.LazyFrame:
         .group_by("run", "began", "number", maintain_order=True)
         .agg(
             pl.col("start").min(),
-            pl.col("end", "seen", "world").max(),
+            pl.col("end", "seen", "world", "gpus").max(),
             pl.col("attempt", "state", "reason", "ended_by").last(),
             pl.col("hosts").drop_nulls().explode(empty_as_null=False).unique().sort(),
         )

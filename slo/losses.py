@@ -16,10 +16,17 @@ from slo.training import STEP_EVENTS
 SECONDS_PER_HOUR: Final = 3600.0
 
 RUN_SIZES: Final = schema_of(
-    {"run": pl.String, "ranks": pl.Int64, "hosts": pl.List(pl.String), "host_count": pl.Int64}
+    {
+        "run": pl.String,
+        "ranks": pl.Int64,
+        "hosts": pl.List(pl.String),
+        "host_count": pl.Int64,
+        "gpus": pl.Int64,
+    }
 )
 """How large a run is. `ranks` is null when no source tells; `hosts` are those that are named, and
-`host_count` is null when none is."""
+`host_count` is null when none is. `gpus` are those that it holds: what the scheduler gave it, else
+one a rank."""
 
 SPANS: Final = schema_of(
     {"span": pl.String, "run": pl.String, "start": TIME, "end": TIME, "stopped": pl.Boolean}
@@ -37,7 +44,7 @@ LOSSES: Final = schema_of(
     }
 )
 """`step_count` are the judged steps it rests on. `lost_seconds` is the job's excess, never below 0;
-null when no step could be judged. `gpu_hours_lost` is null when that or `ranks` is not known."""
+null when no step could be judged. `gpu_hours_lost` is null when that or its GPUs are not known."""
 
 
 def run_sizes(steps: pl.LazyFrame, placements: pl.LazyFrame, jobs: pl.LazyFrame) -> pl.LazyFrame:
@@ -46,11 +53,12 @@ def run_sizes(steps: pl.LazyFrame, placements: pl.LazyFrame, jobs: pl.LazyFrame)
     Args:
         steps: `STEPS`; a null rank speaks for the whole job and counts for none.
         placements: `PLACEMENTS`.
-        jobs: `JOBS`; a null `world` is not told.
+        jobs: `JOBS`; a null `world` or `gpus` is not told.
 
     Returns:
         `RUN_SIZES`, by run. What the launcher says of the world is believed; else the distinct
-        ranks that were placed or have reported are counted, and some may be missing.
+        ranks that were placed or have reported are counted, and where the run holds more GPUs than
+        those, some are missing: there is one for each.
     """
     placed, reported, launched = (
         frame.pipe(require, schema)
@@ -58,11 +66,12 @@ def run_sizes(steps: pl.LazyFrame, placements: pl.LazyFrame, jobs: pl.LazyFrame)
     )
     empty = pl.lit(None, dtype=pl.Int64)
     told = [
-        reported.select("run", "rank", "host", world=empty),
-        placed.select("run", "rank", "host", world=empty),
-        launched.select("run", rank=empty.cast(pl.Int32), host="hosts", world="world")
+        reported.select("run", "rank", "host", world=empty, gpus=empty),
+        placed.select("run", "rank", "host", world=empty, gpus=empty),
+        launched.select("run", empty.cast(pl.Int32).alias("rank"), "world", "gpus", host="hosts")
         .explode("host", empty_as_null=True, keep_nulls=True)
-        .with_columns(pl.col("world").cast(pl.Int64)),
+        .with_columns(pl.col("world", "gpus").cast(pl.Int64))
+        .select("run", "rank", "host", "world", "gpus"),
     ]
     counted = pl.col("rank").drop_nulls().n_unique().cast(pl.Int64)
     hosts = pl.col("host").drop_nulls()
@@ -71,10 +80,13 @@ def run_sizes(steps: pl.LazyFrame, placements: pl.LazyFrame, jobs: pl.LazyFrame)
         .drop_nulls("run")
         .group_by("run")
         .agg(
-            pl.coalesce(pl.col("world").max(), pl.when(counted > 0).then(counted)).alias("ranks"),
+            pl.col("world", "gpus").max(),
+            pl.when(counted > 0).then(counted).alias("counted"),
             hosts.unique().sort().alias("hosts"),
             pl.when(hosts.len() > 0).then(hosts.n_unique().cast(pl.Int64)).alias("host_count"),
         )
+        .with_columns(ranks=pl.coalesce("world", pl.max_horizontal("counted", "gpus")))
+        .with_columns(pl.coalesce("gpus", "ranks").alias("gpus"))
         .select(RUN_SIZES.names())
         .sort("run")
     )
@@ -97,6 +109,7 @@ def lost_gpu_hours(spans: pl.LazyFrame, events: pl.LazyFrame, sizes: pl.LazyFram
     excess = pl.col("_excess").filter(inside)
     counted = excess.count()
     last = end.filter(end <= pl.col("end")).max()
+    held = pl.coalesce("gpus", "ranks")
     return (
         spans.pipe(require, SPANS)
         .join(events.pipe(_excesses), on="run", how="left", nulls_equal=True)
@@ -108,7 +121,7 @@ def lost_gpu_hours(spans: pl.LazyFrame, events: pl.LazyFrame, sizes: pl.LazyFram
         )
         .with_columns(lost_seconds=_lost_seconds())
         .join(sizes.pipe(require, RUN_SIZES), on="run", how="left", nulls_equal=True)
-        .with_columns(gpu_hours_lost=pl.col("lost_seconds") * pl.col("ranks") / SECONDS_PER_HOUR)
+        .with_columns(gpu_hours_lost=pl.col("lost_seconds") * held / SECONDS_PER_HOUR)
         .select(LOSSES.names())
         .sort("span", "run")
     )

@@ -1,4 +1,4 @@
-"""How much each GPU, host, rack and switch puts at risk."""
+"""How much each GPU, host, rack, switch and storage server puts at risk."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -41,17 +41,35 @@ def test_domains() -> None:
     jobs = [job("a", 9.0, ["r1-n0", "r1-n1"], 4), job("b", 4.0, ["r1-n1"], 1)]
 
     assert radii(jobs, placements=PLACED, links=CABLES) == [
-        ("gpu", "gpu 0 of r1-n0", 1, 1, 4, 36.0, 0.9),
-        ("gpu", "gpu 0 of r1-n1", 1, 1, 4, 36.0, 0.9),
-        ("gpu", "gpu 1 of r1-n0", 1, 1, 4, 36.0, 0.9),
-        ("gpu", "gpu 1 of r1-n1", 1, 1, 4, 36.0, 0.9),
-        ("host", "r1-n1", 2, 2, 4, 40.0, 1.0),
-        ("host", "r1-n0", 1, 2, 4, 36.0, 0.9),
-        ("rack", "r1", 2, 4, 4, 40.0, 1.0),
-        ("switch", "leaf-1", 2, 4, 4, 40.0, 1.0),
+        ("gpu", "gpu 0 of r1-n0", None, 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 0 of r1-n1", None, 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 1 of r1-n0", None, 1, 1, 4, 36.0, 0.9),
+        ("gpu", "gpu 1 of r1-n1", None, 1, 1, 4, 36.0, 0.9),
+        ("host", "r1-n1", None, 2, 2, 4, 40.0, 1.0),
+        ("host", "r1-n0", None, 1, 2, 4, 36.0, 0.9),
+        ("rack", "r1", None, 2, 4, 4, 40.0, 1.0),
+        ("switch", "leaf-1", None, 2, 4, 4, 40.0, 1.0),
     ]
+
+
+def test_rails() -> None:
+    """A leaf whose cables are all of one rail is said to be that rail's."""
+    rails = [row | {"rail": 3} for row in CABLES[:2]]
+    mixed = [{**CABLES[0], "node_a": "leaf-2", "rail": rail} for rail in (1, 2)]
+    found = radii([job("a", 9.0, ["r1-n0", "r1-n1"], 4)], links=[*rails, *CABLES[2:], *mixed])
+
+    assert [row[1:3] for row in found if row[0] == "switch"] == [("leaf-1", 3), ("leaf-2", None)]
+
+
+def test_storage() -> None:
+    """A server for which the kernel of a host waited puts the jobs of that host at risk."""
+    waits = {"host": "n1", "kind": "storage_stall", "device_kind": "storage", "peer": "nas1"}
+    jobs = [job("a", 9.0, ["n0", "n1"], 4), job("b", 4.0, ["n2"], 1)]
+    found = radii(jobs, events=[waits, waits | {"kind": "storage_recovered"}])
+
+    assert found[-1] == ("storage", "nas1", None, 1, None, 4, 36.0, 0.9)
 
 
 def test_unknown_sizes() -> None:
     """Where the size of a job is not known, what it has at risk is null."""
-    assert radii([job("a", 9.0, ["x"], None)]) == [("host", "x", 1, None, None, None, None)]
+    assert radii([job("a", 9.0, ["x"], None)]) == [("host", "x", None, 1, None, None, None, None)]

@@ -85,6 +85,18 @@ XID = event("xid", 55, code="79", device_kind="gpu", device="gpu 3", message="fe
         pytest.param("FAILED", [event("pcie_error", 55)], ("host", "n1"), id="a board"),
         pytest.param(
             "FAILED",
+            [event("memory_error", 55, severity="warning")],
+            ("unknown", None),
+            id="memory that was corrected ends nothing",
+        ),
+        pytest.param(
+            "FAILED",
+            [event("storage_stall", 55, peer="nas1", severity="error")],
+            ("storage", "n1"),
+            id="a server that the host waited for",
+        ),
+        pytest.param(
+            "FAILED",
             [event("traceback", 59, run="a", code="OSError", message="No space left on device")],
             ("storage", "n1"),
             id="a full disk",

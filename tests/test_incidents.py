@@ -375,6 +375,7 @@ SIZES = pl.DataFrame(
         "ranks": [8, 64],
         "hosts": [["hx8-020"], ["hx8-004", "hx8-009"]],
         "host_count": [1, 8],
+        "gpus": [None, None],
     },
     schema=RUN_SIZES,
 )

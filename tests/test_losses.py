@@ -137,20 +137,40 @@ RANKS = {"run": ["a", "a", "a"], "rank": [0, 1, 1], "host": ["h1", "h2", "h2"]}
 @pytest.mark.parametrize(
     ("steps", "placements", "jobs", "expected"),
     [
-        pytest.param(RANKS, {}, {}, [("a", 2, ["h1", "h2"], 2)], id="ranks that report"),
-        pytest.param({}, RANKS, {}, [("a", 2, ["h1", "h2"], 2)], id="ranks that were placed"),
+        pytest.param(RANKS, {}, {}, [("a", 2, ["h1", "h2"], 2, 2)], id="ranks that report"),
+        pytest.param({}, RANKS, {}, [("a", 2, ["h1", "h2"], 2, 2)], id="ranks that were placed"),
         pytest.param(
             RANKS,
             {},
             {"run": ["a"], "world": [64], "hosts": [["h2", "h9"]]},
-            [("a", 64, ["h1", "h2", "h9"], 3)],
+            [("a", 64, ["h1", "h2", "h9"], 3, 64)],
             id="the launcher knows more than the logs at hand",
         ),
         pytest.param(
-            {"run": ["a"], "rank": [None]}, {}, {}, [("a", None, [], None)], id="a job-wide line"
+            {"run": ["a"], "rank": [None]},
+            {},
+            {},
+            [("a", None, [], None, None)],
+            id="a job-wide line",
         ),
         pytest.param({"run": [None], "rank": [0]}, {}, {}, [], id="a rank of no run"),
-        pytest.param({}, {}, {"run": ["a"], "world": [8]}, [("a", 8, [], None)], id="world alone"),
+        pytest.param(
+            {}, {}, {"run": ["a"], "world": [8]}, [("a", 8, [], None, 8)], id="world alone"
+        ),
+        pytest.param(
+            RANKS,
+            {},
+            {"run": ["a"], "gpus": [16]},
+            [("a", 16, ["h1", "h2"], 2, 16)],
+            id="the scheduler gave more GPUs than ranks have reported",
+        ),
+        pytest.param(
+            RANKS,
+            {},
+            {"run": ["a"], "world": [2], "gpus": [16]},
+            [("a", 2, ["h1", "h2"], 2, 16)],
+            id="a launcher of one process a host, who has many GPUs",
+        ),
     ],
 )
 def test_run_sizes(

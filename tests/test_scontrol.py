@@ -133,7 +133,7 @@ somebody typed this
 def test_a_running_job(read: Read) -> None:
     """A job's end is planned until it has ended."""
     reading = read(JOB)
-    (row,) = reading.jobs.drop("source", "flags", "reason", "world").to_dicts()
+    (row,) = reading.jobs.drop("source", "flags", "reason", "world", "gpus").to_dicts()
     assert (row, reading.rejects["text"].to_list()) == (
         {
             "run": "88200_4",

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from collectors.frames import LABEL, SAMPLES, conform
+from collectors.frames import JOBS, LABEL, SAMPLES, conform
 from collectors.readings import FRAMES, Reading, join_readings, reading_of
 from collectors.storage.store import Store, Wanted, is_store
 from collectors.storage.store_commits import (
@@ -415,6 +415,20 @@ def test_samples_of_the_first_schema(tmp_path: Path) -> None:
     assert found["exact"].to_list() == [None, 2**63]
     assert found.schema == SAMPLES
     assert store.place.open("samples").metadata().description == "schema 2"
+
+
+def test_jobs_of_the_first_schema(tmp_path: Path) -> None:
+    """Jobs that were stored before `gpus` stay, with null for it."""
+    root = tmp_path / "store"
+    old = pl.Schema({name: kind for name, kind in JOBS.items() if name != "gpus"})
+    rows = conform(pl.LazyFrame({"run": ["7"], "world": [8]}), old).collect()
+    write_deltalake(str(root / "jobs"), rows, description="schema 1")
+    found = Store.open_at(str(root), create=True).read("jobs").collect()
+
+    assert (found.schema, found.select("run", "world", "gpus").rows()) == (
+        JOBS,
+        [("7", 8, None)],
+    )
 
 
 def test_a_cut_migration_heals(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ CELL_COLUMNS: Final = (
     "restarts",
     "ntasks",
     "maxrss",
+    "alloctres",
 )
 """The columns of sacct that are read, in lower case."""
 

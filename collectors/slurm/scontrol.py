@@ -56,7 +56,11 @@ _JOB: Final = {
     "reason": "Reason",
     "restarts": "Restarts",
     "failednode": "FailedNode",
+    "alloctres": "AllocTRES",
 }
+
+_OLD_TRES: Final = "TRES"
+"""What was given, or asked for while the job waits, up to Slurm 22.05."""
 
 _KEY: Final = "|".join(re.escape(key) for key in SCONTROL_KEYS)
 
@@ -172,11 +176,14 @@ def _wide(pieces: pl.DataFrame, first: str, keys: dict[str, str]) -> pl.DataFram
 
 def _job_records(pieces: pl.DataFrame) -> pl.DataFrame:
     """Return `RECORDS` of jobs."""
-    jobs = _wide(pieces, "JobId", _JOB | {"array": "ArrayJobId", "task": "ArrayTaskId"})
+    more = {"array": "ArrayJobId", "task": "ArrayTaskId", "old_tres": _OLD_TRES}
+    jobs = _wide(pieces, "JobId", _JOB | more)
+    is_given = ~pl.col("state").str.contains("PENDING|CONFIGURING").fill_null(value=True)
     array = filled("{}_{}", pl.col("array"), pl.col("task"))
     named = jobs.with_columns(
         jobid=array.fill_null(pl.col("jobid")),
         user=pl.col("user").str.extract(r"^([^(]+)"),
         rejoined=pl.lit(value=False),
+        alloctres=pl.coalesce("alloctres", pl.when(is_given).then("old_tres")),
     )
     return conform(named.lazy(), RECORDS).collect()

@@ -141,7 +141,19 @@ def _job(job: Table, *, hides_exit: bool) -> dict[str, Any]:
         "failednode": text_of(job.get("failed_node")),
         "reason": text_of(job.get("state_reason", struct_of(job.get("state")).get("reason"))),
         "restarts": _count(job.get("restart_cnt")),
+        "alloctres": text_of(job.get("tres_alloc_str")) or _resources(job.get("tres")),
     }
+
+
+def _resources(tres: object) -> str | None:
+    """Return what was given to a job as sacct prints it: `cpu=64,gres/gpu=8`."""
+    given = [struct_of(one) for one in list_of(struct_of(tres).get("allocated"))]
+    named = [
+        ("/".join(str(part) for part in (one.get("type"), one.get("name")) if part), one["count"])
+        for one in given
+        if "count" in one
+    ]
+    return ",".join(f"{name}={_count(count)}" for name, count in named) or None
 
 
 def _job_number(job: Table) -> str | None:

@@ -12,7 +12,12 @@ from collectors.frames import EVENTS, JOBS, TIME, conform
 from collectors.slurm.hostlists import hosts_of
 from collectors.slurm.slurm_states import LIVE_FLAGS, LIVE_STATES, WAITING_STATES, job_states
 from collectors.slurm.slurm_times import MOMENTS, settle_moments, stamps_of
-from collectors.slurm.slurm_values import size_bytes, span_seconds, whole_seconds
+from collectors.slurm.slurm_values import (
+    resource_count,
+    size_bytes,
+    span_seconds,
+    whole_seconds,
+)
 from collectors.sniffing import ReadOptions
 from collectors.taken import taken_at
 from collectors.texts.event_labels import event_labels
@@ -28,6 +33,9 @@ _NO_REASON: Final = ("", "None", "(null)", "N/A")
 _STEP_WORDS: Final = ("batch", "extern", "interactive")
 
 _UNEXPANDED: Final = "hosts_not_expanded"
+
+_GPUS: Final = "gres/gpu"
+"""The resource; where a cluster does not account for it, a list of what was given tells nothing."""
 
 _NODE_STATES: Final = ("NODE_FAIL", "BOOT_FAIL")
 """States that only the loss of a node gives."""
@@ -75,6 +83,7 @@ def job_rows(records: pl.DataFrame, source: str, options: ReadOptions) -> pl.Dat
         user_seconds=span_seconds(pl.col("usercpu")),
         system_seconds=span_seconds(pl.col("systemcpu")),
         hosts=hosts_of(_hostlist(records)),
+        gpus=resource_count(pl.col("alloctres"), _GPUS),
     ).with_columns(cpu_seconds=span_seconds(pl.col("totalcpu")).fill_null(cpu))
     return _happened(settle_moments(rows)).with_columns(flags=_flags(), reason=_reason())
 

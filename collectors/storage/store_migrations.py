@@ -31,10 +31,11 @@ MIGRATIONS: Final[Mapping[tuple[str, int], Migration]] = {
     ("samples", 1): _add_columns,
     ("steps", 1): _add_columns,
     ("steps", 2): _add_columns,
+    ("jobs", 1): _add_columns,
 }
 """The step from a version of a table's schema to the next. Samples of version 1 had neither `exact`
-nor `wraps_at`, steps no `position`; steps of version 2 had neither `forward_seconds` nor
-`backward_seconds`."""
+nor `wraps_at`, steps no `position`, jobs no `gpus`; steps of version 2 had neither
+`forward_seconds` nor `backward_seconds`."""
 
 
 def make_tables(place: Place) -> None:

@@ -51,7 +51,7 @@ _STATEMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Frames whose rows say something that holds until the next row about the same: whose name it is.
 Such a row is worth keeping when it says something else than the last, or once a day."""
 
-_VERSIONS: Final = {"samples": 2, "steps": 3}
+_VERSIONS: Final = {"samples": 2, "steps": 3, "jobs": 2}
 """Schema versions above 1; `collectors.storage.store_migrations` leads from each to the next."""
 
 
