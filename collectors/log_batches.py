@@ -94,7 +94,7 @@ def read_log_batch(
         The rows that reading each log alone would give, in the order of the logs; of each log the
         lines that ended as rows or as parts of rows.
     """
-    raw = _raw_lines(logs)
+    raw = raw_lines_of(logs)
     reader = LogReader(name=_NAMELESS, options=options, dialects=dialects)
     whole = _Lines(rows=_with_names(reader.opened_lines(raw), logs), count=len(logs))
     batch = _Batch(dialects=dialects, options=options, lines=whole)
@@ -107,8 +107,8 @@ def read_log_batch(
     )
 
 
-def _raw_lines(logs: Sequence[SmallLog]) -> pl.DataFrame:
-    """Return `RAW_LINES` of all logs."""
+def raw_lines_of(logs: Sequence[SmallLog]) -> pl.DataFrame:
+    """Return `RAW_LINES` of all logs; a position tells the file as well."""
     texts = [_plain(one.data) for one in logs]
     firsts = pl.Series([0, *(text.count(b"\n") for text in texts)]).cum_sum()
     # The file has no beginning that might hold a mark of byte order: those of the logs are off.

@@ -28,12 +28,28 @@ _MASKS: Final[tuple[tuple[str, str], ...]] = (
         " ${1} ${1}${2} ",
     ),
     (r"\b(?:[A-Za-z]+\d*[-_.])+\d+\b|\b[a-z]{2,}\d*-\d+\b", " "),
-    (r"\b\d+(?:[.,]\d+)*(?:[kKMGT]i?B?|ms|s|%)?\b", " "),
+    (r"\b\d+(?:[.,]\d+)*(?:[eE][+-]?\d+|[kKMGT]i?B?|ms|s|%)?\b", " "),
     (r"([a-z])([A-Z])", "${1} ${2}"),
     (r"[^A-Za-z0-9]+", " "),
 )
 """What is replaced by what, in this order: dates, printers, buses, Xids, addresses, folders, hex,
 codes, numbered names, numbers; then names in one word are taken apart."""
+
+
+_TELLING: Final = r"(?i)xid|err|exit|signal|status|code|http|warn|fatal|fail"
+"""Lines whose numbers may tell failures apart; those of others never do."""
+
+
+def alike_text(text: pl.Expr) -> pl.Expr:
+    """Return texts without the numbers that tell nothing: equal ones have equal masked texts.
+
+    It is much quicker than a mask, and takes the many lines of one step after the other together.
+
+    Args:
+        text: Lines of logs. Null stays null.
+    """
+    bare = text.str.replace_all(r"\d+", "0")
+    return pl.when(text.str.contains(_TELLING)).then(text).otherwise(bare)
 
 
 def masked_text(text: pl.Expr) -> pl.Expr:

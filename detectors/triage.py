@@ -75,7 +75,7 @@ class TriageParams:
     """
 
     min_similarity: float = 0.21
-    min_quiet_similarity: float = 0.24
+    min_quiet_similarity: float = 0.25
     min_cluster_similarity: float = 0.45
     max_lines: int = 5
 

@@ -15,6 +15,9 @@ MAX_NAMED: Final = 8
 
 MAX_TEXT: Final = 300
 
+LIKENESS_DIGITS: Final = 3
+"""Digits of a likeness that are printed: those beyond tell no family apart."""
+
 MAX_TITLE: Final = 100
 
 
@@ -26,18 +29,25 @@ def triage_bytes(triage: pl.DataFrame, looked_at: int) -> bytes:
         looked_at: Lines that were looked at.
     """
     told = {
-        "failures": [_with_times(row) for row in json_rows(triage)],
+        "failures": [_printed(row) for row in json_rows(triage)],
         "lines": {"looked_at": looked_at, "told": _count(triage)},
     }
     return orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _with_times(row: dict[str, Any]) -> dict[str, Any]:
+def _printed(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the times of its lines as text, and likeness as exact as it is meant."""
     lines = [
         line | {"time": None if line["time"] is None else rfc3339(line["time"])}
         for line in row["lines"]
     ]
-    return row | {"lines": lines}
+    nearest = [one | {"similarity": _likeness(one["similarity"])} for one in row["nearest"]]
+    similarity = _likeness(row["similarity"])
+    return row | {"lines": lines, "nearest": nearest, "similarity": similarity}
+
+
+def _likeness(value: float | None) -> float | None:
+    return None if value is None else round(value, LIKENESS_DIGITS)
 
 
 def triage_text(triage: pl.DataFrame, looked_at: int) -> str:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from collectors.signatures.failure_lines import read_failure_lines
-from collectors.signatures.library import read_signatures
+from collectors.signatures.library import any_pattern, read_signatures
 from collectors.sniffing import ReadOptions
 from detectors.known_failures import library_space
 from detectors.masked_texts import masked_text
@@ -63,7 +63,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Jud
         texts = texts_of(name)
         path = folder / f"{name}.txt"
         path.write_text("".join(f"{text}\n" for _, text in texts), encoding="utf-8")
-        lines = pl.concat(read_failure_lines(path, name, ReadOptions()))
+        lines = pl.concat(read_failure_lines(path, name, ReadOptions(), any_pattern(library)))
         ends = list(accumulate(text.count("\n") + 1 for _, text in texts))
         named = name_lines(lines, library, space, params).sort("position", descending=True)
         found = {bisect_left(ends, row["position"]): row for row in named.iter_rows(named=True)}
@@ -120,7 +120,9 @@ def test_cross_fitted(judged: Callable[[str], list[Judged]]) -> None:
     ("name", "share", "least"),
     [
         pytest.param("known", right_share, 0.99, id="wordings in view of which rules were added"),
-        pytest.param("held_out", right_share, 0.9, id="wordings that the library never saw"),
+        pytest.param("held_out", right_share, 0.95, id="wordings of a first look, seen since"),
+        pytest.param("held_out_2", right_share, 0.92, id="wordings of a second look"),
+        pytest.param("held_out_3", right_share, 0.92, id="wordings of a third look"),
         pytest.param("unknown", unknown_share, 0.95, id="families that it does not have"),
         pytest.param("benign", unknown_share, 0.95, id="lines of healthy runs"),
     ],
@@ -150,7 +152,7 @@ def test_benign_lines_are_no_new_failures(judged: Callable[[str], list[Judged]])
     assert [one for one in judged("benign") if one.is_failure] == []
 
 
-@pytest.mark.parametrize("name", ["known", "held_out"])
+@pytest.mark.parametrize("name", ["known", "held_out", "held_out_2", "held_out_3"])
 def test_wordings_are_others(name: str) -> None:
     """No labelled wording is one of the library's examples."""
     library = read_signatures()

@@ -3,7 +3,8 @@
 It reads beside the dialects: their rejects are counted and shown by example, and triage wants all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,12 @@ import polars as pl
 from collectors.frames import TIME, schema_of
 from collectors.identity import canonical_host
 from collectors.line_reading import printer
-from collectors.log_blocks import log_name
+from collectors.log_batches import SmallLog, raw_lines_of
+from collectors.log_blocks import LogName, log_name
 from collectors.signatures.failure_looks import looks_like_failure, may_be_failure
 from collectors.sniffing import ReadOptions
 from collectors.texts.envelope import open_lines, raw_lines
+from collectors.texts.file_places import FILE_LINES, file_numbers
 from collectors.texts.packed_files import open_unpacked
 from collectors.texts.stamps import iso_time
 from collectors.texts.text_blocks import line_blocks
@@ -67,47 +70,102 @@ _HOSTS: Final = (
 _LINK: Final = r"^(?:During handling of the above exception|The above exception was the direct)"
 
 
-def read_failure_lines(path: Path, source: str, options: ReadOptions) -> Iterator[pl.DataFrame]:
+def read_failure_lines(
+    path: Path, source: str, options: ReadOptions, also: str | None = None
+) -> Iterator[pl.DataFrame]:
     """Yield the lines of a log that may tell of a failure, a part of the log at a time.
 
     Args:
         path: The log, plain or packed.
         source: The name to quote.
         options: Zone of stamps that carry none.
+        also: A pattern of lines that count whatever their words, see `may_be_failure`.
 
     Yields:
-        `FAILURE_LINES`, in the log's order; `host` and `rank` that a line does not tell are those
-        of the file's name. A traceback that two parts share is told by its last line alone.
+        `FAILURE_LINES`, in the log's order; see `BlockWatcher`.
 
     Raises:
         OSError: The file cannot be read.
     """
-    name = log_name(path.name, source)
-    before = 0
+    watcher = BlockWatcher(name=log_name(path.name, source), options=options, also=also)
     with open_unpacked(path) as stream:
-        for data in line_blocks(stream, BLOCK_BYTES):
-            raw = raw_lines(data, before)
-            before += data.count(b"\n")
-            lines = open_lines(_worth_opening(raw), options.time_zone)
-            placed = _placed(lines, options.time_zone)
-            yield (
-                _told(placed)
-                .with_columns(
-                    pl.col("host").fill_null(pl.lit(name.host, dtype=pl.String)),
-                    pl.col("rank").fill_null(pl.lit(name.rank, dtype=pl.Int32)),
-                    source=pl.lit(source),
-                )
-                .select(pl.col(column).cast(kind) for column, kind in FAILURE_LINES.items())
-            )
+        for block in line_blocks(stream, BLOCK_BYTES):
+            yield watcher.lines_of(block)
 
 
-def _worth_opening(raw: pl.DataFrame) -> pl.DataFrame:
+@dataclass(slots=True, kw_only=True)
+class BlockWatcher:
+    """Looks at the blocks of one log, whoever reads them besides.
+
+    Attributes:
+        name: What its name tells.
+        options: Zone of stamps that carry none.
+        also: A pattern of lines that count whatever their words, see `may_be_failure`.
+        seen: Lines of the blocks so far.
+    """
+
+    name: LogName
+    options: ReadOptions
+    also: str | None = None
+    seen: int = 0
+
+    def lines_of(self, block: bytes) -> pl.DataFrame:
+        """Return the lines of the next block that may tell of a failure.
+
+        Args:
+            block: Whole lines.
+
+        Returns:
+            `FAILURE_LINES`, in the log's order; `host` and `rank` that a line does not tell are
+            those of the file's name. A traceback that two blocks share is told by its last line
+            alone.
+        """
+        raw = raw_lines(block, self.seen)
+        self.seen += block.count(b"\n")
+        return _lines_of(raw, [self.name], self.options, self.also)
+
+
+def batch_failure_lines(
+    logs: Sequence[SmallLog], options: ReadOptions, also: str | None = None
+) -> pl.DataFrame:
+    """Return the lines of small logs that may tell of a failure, all looked at once.
+
+    Args:
+        logs: Whole logs.
+        options: Zone of stamps that carry none.
+        also: A pattern of lines that count whatever their words, see `may_be_failure`.
+
+    Returns:
+        `FAILURE_LINES`, as `read_failure_lines` gives them log by log.
+    """
+    return _lines_of(raw_lines_of(logs), [one.name for one in logs], options, also)
+
+
+def _lines_of(
+    raw: pl.DataFrame, names: Sequence[LogName], options: ReadOptions, also: str | None
+) -> pl.DataFrame:
+    """Return `FAILURE_LINES` of `RAW_LINES`, whose positions tell the file."""
+    lines = open_lines(_worth_opening(raw, also), options.time_zone)
+    told = _told(_placed(lines, options.time_zone), also)
+    files = file_numbers(told["position"])
+    hosts = pl.Series([one.host for one in names], dtype=pl.String).gather(files)
+    ranks = pl.Series([one.rank for one in names], dtype=pl.Int32).gather(files)
+    sources = pl.Series([one.source for one in names], dtype=pl.String).gather(files)
+    return told.with_columns(
+        pl.col("host").fill_null(hosts),
+        pl.col("rank").fill_null(ranks),
+        pl.col("position") % FILE_LINES,
+        source=sources,
+    ).select(pl.col(column).cast(kind) for column, kind in FAILURE_LINES.items())
+
+
+def _worth_opening(raw: pl.DataFrame, also: str | None) -> pl.DataFrame:
     """Return the raw lines that may tell of a failure, and those after the start of a traceback."""
     text = raw["text"]
     at = pl.int_range(pl.len())
     start = pl.when(text.str.contains(TRACEBACK_START)).then(at).forward_fill()
     is_near = (at - start).fill_null(MAX_BLOCK_LINES + 1) <= MAX_BLOCK_LINES
-    return raw.filter(is_near | may_be_failure(pl.col("text")))
+    return raw.filter(is_near | may_be_failure(pl.col("text"), also))
 
 
 def _placed(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
@@ -120,7 +178,7 @@ def _placed(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:
     )
 
 
-def _told(lines: pl.DataFrame) -> pl.DataFrame:
+def _told(lines: pl.DataFrame, also: str | None) -> pl.DataFrame:
     """Return one row for each block and each line besides that may tell of a failure."""
     marked = _marked(lines)
     blocks = (
@@ -133,8 +191,10 @@ def _told(lines: pl.DataFrame) -> pl.DataFrame:
         )
         .drop("printer", "stretch")
     )
-    alone = marked.filter(~pl.col("in_block") & may_be_failure(pl.col("text"))).filter(
-        ~pl.col("text").str.contains(_LINK)
+    alone = marked.filter(
+        ~pl.col("in_block"),
+        may_be_failure(pl.col("text"), also),
+        ~pl.col("text").str.contains(_LINK),
     )
     both = pl.concat([blocks, alone.select(*blocks.columns[:-1])], how="diagonal").sort("line")
     is_block = pl.col("block").is_not_null()

@@ -8,7 +8,8 @@ from collectors.texts.ascii_patterns import ascii_pattern
 
 MAY_BE_FAILURE: Final = ascii_pattern(
     r"(?i)error|fail|fatal|traceback|exception|abort|panic|critical|killed|kill\b|oom|out of|"
-    r"timed? ?out|timeout|refused|denied|forbidden|unable|cannot|can't|could ?n[o']t|couldn't|"
+    r"timed? ?out|timing out|timeout|refused|denied|forbidden|unable|cannot|can't|could ?n[o']t|"
+    r"couldn't|"
     r"no such|not found|missing|lost|corrupt|stale|invalid|mismatch|unreachable|unknown|evict|"
     r"preempt|cancel|xid|\bwarn|segfault|signal|core dumped|illegal|overflow|\bnan\b|\bnans\b|"
     r"\binf\b|exceed|exhaust|quota|full\b|no space|read-?only|already in use|unauthori|expired|"
@@ -20,7 +21,8 @@ MAY_BE_FAILURE: Final = ascii_pattern(
     r"skew|unsched|tripped|\bfault|oops|\bdied|\bdead|unplugged|fallen|closed (?:its|the)|no route|"
     r"notready|stopped|pressure|downgraded|blocked for|no module|not a\b|needs? to\b|incorrect|"
     r"\.exc\.|ENOTFOUND|\bexited|violation|rejected|\bleak|offline|busy|must\b|"
-    r"\bnot?\b|EADDRINUSE|EMFILE|ENOSPC|ESTALE|EROFS|EACCES|EDQUOT|truncated|damaged|taken by"
+    r"\bnot?\b|EADDRINUSE|EMFILE|ENOSPC|ESTALE|EROFS|EACCES|EDQUOT|truncated|damaged|taken by|"
+    r"unavailable|detected|duplicate|\btoo\b|expected|_status_|\becc\b|retired|\b[45]\d\d\b"
 )
 """Lines without any of these are not looked at: a step, a setting, a banner."""
 
@@ -41,9 +43,15 @@ _CALM: Final = (
 """Lines that speak of errors and tell of none: counts of zero, settings, advice."""
 
 
-def may_be_failure(text: pl.Expr) -> pl.Expr:
-    """Return whether lines may tell of a failure; null stays null."""
-    return text.str.contains(MAY_BE_FAILURE)
+def may_be_failure(text: pl.Expr, also: str | None = None) -> pl.Expr:
+    """Return whether lines may tell of a failure; null stays null.
+
+    Args:
+        text: The lines.
+        also: A pattern of lines that do so whatever their words: that of a library's own patterns.
+    """
+    looks = text.str.contains(MAY_BE_FAILURE)
+    return looks if also is None else looks | text.str.contains(also)
 
 
 def looks_like_failure(text: pl.Expr) -> pl.Expr:

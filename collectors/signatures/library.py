@@ -79,6 +79,16 @@ def read_signatures(path: Path | None = None) -> pl.DataFrame:
     return pl.DataFrame([*own, *shipped], schema=SIGNATURES)
 
 
+def any_pattern(signatures: pl.DataFrame) -> str | None:
+    """Return the pattern that fits where any pattern of some families does; null without any.
+
+    Args:
+        signatures: `SIGNATURES`.
+    """
+    each = signatures["patterns"].explode(empty_as_null=False, keep_nulls=False).to_list()
+    return "|".join(f"(?:{one})" for one in each) or None
+
+
 @cache
 def _shipped() -> tuple[_Row, ...]:
     file = resources.files("collectors.signatures") / "library.yml"

@@ -1,14 +1,12 @@
 """`paceline triage`: which known failures logs tell of, and which are new."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 from rich.console import Console
 
-from collectors.readings import EMPTY_FILE, FRAMES
+from collectors.readings import FRAMES
 from collectors.signatures.library import SignatureFileError, read_signatures
 from collectors.sniffing import ReadOptions
 from collectors.storage.store import is_store
@@ -21,10 +19,11 @@ from paceline.commands.arguments import (
     refused,
     zone_name,
 )
+from paceline.file_batches import SourceFile
 from paceline.history import read_history
 from paceline.progress import progress_bar
-from paceline.sources import find_files
-from paceline.triage import failure_lines
+from paceline.sources import NoSuchPathError, find_files
+from paceline.triage import TriageReader, failure_lines, read_failures
 from paceline.triage_output import triage_bytes, triage_text
 
 
@@ -52,13 +51,20 @@ def triage_command(
     except OSError as error:
         raise refused(f"--signatures {signatures} cannot be read: {error.strerror}") from error
     options = ReadOptions(time_zone=zone_name(time_zone))
-    reading = read_history(paths, options)
-    files = find_files([path for path in paths if not is_store(path)])
+    stored = read_history([path for path in paths if is_store(path)], options)
+    reader = TriageReader.of(library, options)
     with progress_bar("Looking for failures", Console(stderr=True)) as say:
-        lines = failure_lines(files, reading, options, say)
-    known = replace(reading, rejects=reading.rejects.filter(pl.col("reason") != EMPTY_FILE))
-    if lines.is_empty() and not any(known.frame(name).height for name in FRAMES):
+        told = read_failures(_files([path for path in paths if not is_store(path)]), reader, say)
+    if not told.is_read and not any(stored.frame(name).height for name in FRAMES):
         raise refused("nothing to read there; give logs, or a store", code=1)
+    lines = failure_lines(told, stored.events)
     triage = find_families(lines.lazy(), library.lazy(), TriageParams())
     looked_at = int(lines["count"].sum())
     answer(output, lambda: triage_bytes(triage, looked_at), lambda: triage_text(triage, looked_at))
+
+
+def _files(paths: list[Path]) -> list[SourceFile]:
+    try:
+        return find_files(paths)
+    except NoSuchPathError as error:
+        raise refused(str(error), code=1) from error
