@@ -5,11 +5,11 @@ Run by them: `python -m benchmarks.service_worker DATABASE_URL PORT RECEIVER_URL
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-import uvicorn
 from pydantic import SecretStr
 
 from alerts.delivery.claims import ClaimParams
@@ -19,11 +19,7 @@ from alerts.faults import JoinParams
 from alerts.intake.enrichment import enrich
 from alerts.intake.working import work_inbox
 from alerts.policies.policies import Policy, ReceiverRule, Route
-from alerts.service.app import create_app
 from alerts.service.live import NodeState, RawLine, SloState, SourceState
-from alerts.service.settings import ServiceSettings
-from alerts.service.token_buckets import Rate
-from alerts.service.tokens import Scope
 from alerts.storing.databases import open_database
 from alerts.storing.incident_store import IncidentStore
 from alerts.storing.notifying import Telling
@@ -31,9 +27,11 @@ from alerts.storing.notifying import Telling
 POLICY = Policy(
     version=1, receivers=(ReceiverRule(name="team"),), routes=(Route(receivers=("team",)),)
 )
-PARAMS = CourierParams(claims=ClaimParams(lease_seconds=2.0))
+PARAMS = CourierParams(claims=ClaimParams(lease_seconds=1.0))
 """A short lease, so that what a killed worker held is sent again while we watch."""
 PAUSE_SECONDS = 0.1
+
+Step = Callable[[], object]
 
 
 class Nothing:
@@ -75,28 +73,46 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def for_ever(step: Callable[[], object], pause_seconds: float) -> None:
+def steps_of(database_url: str, receiver_url: str) -> tuple[IncidentStore, list[Step]]:
+    """Return the incidents of a database, and what works inbox, incidents and outbox once."""
+    engine = open_database(database_url)
+    store = IncidentStore(engine, telling=Telling(policy=POLICY))
+    receivers = {"team": WebhookReceiver(url=SecretStr(receiver_url), name="team")}
+    return store, [
+        lambda: work_inbox(engine, now=now()),
+        lambda: enrich(store, {}, now=now(), joining=JoinParams()),
+        partial(deliver_due, engine, receivers, now=now, claim_as="worker", params=PARAMS),
+    ]
+
+
+def work(database_url: str, receiver_url: str) -> None:
+    """Work everything but the webhook, one step after the other, for ever."""
+    _, steps = steps_of(database_url, receiver_url)
+    while True:
+        for step in steps:
+            step()
+        time.sleep(PAUSE_SECONDS / 5)
+
+
+def for_ever(step: Step, pause_seconds: float) -> None:
     """Do a step again and again."""
     while True:
         step()
-        threading.Event().wait(pause_seconds)
+        time.sleep(pause_seconds)
 
 
 def main(database_url: str, port: str, receiver_url: str, tick: str = "0.1") -> None:
     """Serve until killed."""
-    engine = open_database(database_url)
-    store = IncidentStore(engine, telling=Telling(policy=POLICY))
-    receivers = {"team": WebhookReceiver(url=SecretStr(receiver_url), name="team")}
-    steps: list[tuple[Callable[[], object], float]] = [
-        (lambda: work_inbox(engine, now=now()), PAUSE_SECONDS),
-        (lambda: enrich(store, {}, now=now(), joining=JoinParams()), float(tick)),
-        (
-            partial(deliver_due, engine, receivers, now=now, claim_as="worker", params=PARAMS),
-            PAUSE_SECONDS,
-        ),
-    ]
-    for step in steps:
-        threading.Thread(target=for_ever, args=step, daemon=True).start()
+    import uvicorn
+
+    from alerts.service.app import create_app
+    from alerts.service.settings import ServiceSettings
+    from alerts.service.token_buckets import Rate
+    from alerts.service.tokens import Scope
+
+    store, steps = steps_of(database_url, receiver_url)
+    for step, pause in zip(steps, (PAUSE_SECONDS, float(tick), PAUSE_SECONDS), strict=True):
+        threading.Thread(target=for_ever, args=(step, pause), daemon=True).start()
     settings = ServiceSettings(
         anonymous_scopes=frozenset(Scope),
         anonymous_rate=Rate(per_second=100_000.0, burst=100_000),

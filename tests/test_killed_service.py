@@ -12,29 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 from sqlalchemy import select
 
-from alerts.delivery.claims import ClaimParams
-from alerts.delivery.couriers import CourierParams, deliver_due
-from alerts.delivery.receivers.webhooks import WebhookReceiver
-from alerts.faults import JoinParams
-from alerts.intake.enrichment import enrich
 from alerts.intake.queueing import queue_notification
-from alerts.intake.working import work_inbox
-from alerts.policies.policies import Policy, ReceiverRule, Route
 from alerts.storing.databases import open_database
-from alerts.storing.incident_store import IncidentStore
-from alerts.storing.notifying import Telling
 from alerts.storing.tables import INCIDENTS, OUTBOX
+from benchmarks.service_worker import work
 
 KILLS = 6
 RUNS = 12
 PATIENCE_SECONDS = 60.0
-POLICY = Policy(
-    version=1, receivers=(ReceiverRule(name="team"),), routes=(Route(receivers=("team",)),)
-)
-PARAMS = CourierParams(claims=ClaimParams(lease_seconds=0.5))
 
 
 def now() -> datetime:
@@ -52,18 +39,6 @@ def notification(run: int, status: str) -> bytes:
     return json.dumps(told | {"alerts": [alert]}).encode()
 
 
-def serve(database_url: str, receiver_url: str) -> None:
-    """Work inbox, incidents and outbox for ever."""
-    engine = open_database(database_url)
-    store = IncidentStore(engine, telling=Telling(policy=POLICY))
-    receivers = {"team": WebhookReceiver(url=SecretStr(receiver_url), name="team")}
-    while True:
-        work_inbox(engine, now=now())
-        enrich(store, {}, now=now(), joining=JoinParams())
-        deliver_due(engine, receivers, now=now, claim_as=str(os.getpid()), params=PARAMS)
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def database_url(tmp_path: Path) -> str:
     """A database in a file."""
@@ -73,14 +48,15 @@ def database_url(tmp_path: Path) -> str:
 @pytest.fixture
 def killing(database_url: str, http_receiver: Any) -> Iterator[Any]:
     """A service, and how to kill it and start the next."""
-    fork = multiprocessing.get_context("fork")
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([work.__module__])
     running: list[Any] = []
 
     def kill_and_start() -> None:
         for process in running:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-        process = fork.Process(target=serve, args=(database_url, http_receiver.url))
+        process = server.Process(target=work, args=(database_url, http_receiver.url))
         process.start()
         running[:] = [process]
 

@@ -1,7 +1,8 @@
 """The inbox: what webhooks were told becomes episodes, however often and in whichever order.
 
-Source: `alerts.alert_episodes`. Messages are read, folded and closed in one transaction, so that a
-worker that dies in between leaves them as they were; folding one twice changes nothing.
+Source: `alerts.alert_episodes`. Messages are folded and closed in one transaction, so that a worker
+that dies in between leaves them as they were; folding one twice changes nothing. The transaction is
+short: who posts the next message waits for it.
 """
 
 import logging
@@ -15,9 +16,9 @@ from sqlalchemy import Connection, Engine
 from alerts.alert_episodes import Episode, EpisodeParams, fold_alert
 from alerts.delivery.backoff import RetryParams
 from alerts.intake.episode_rows import read_histories, save_histories
-from alerts.intake.messages import Fate, Message, waiting_messages, write_fates
+from alerts.intake.messages import Fate, Message, new_messages, waiting_messages, write_fates
 from alerts.notifications import Notification, NotificationError, NotifiedAlert
-from alerts.storing.databases import writing
+from alerts.storing.databases import reading, writing
 from alerts.storing.tables import INBOX
 
 _LOG: Final = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class InboxParams:
 
     episodes: EpisodeParams = field(default_factory=EpisodeParams)
     retries: RetryParams = field(default_factory=RetryParams)
-    batch_rows: int = 50
+    batch_rows: int = 20
     max_asks: int = 8
 
 
@@ -58,6 +59,19 @@ class Told:
     group_hash: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A message that was read.
+
+    Attributes:
+        fate: What becomes of it.
+        told: What it tells; null when it is no notification.
+    """
+
+    fate: Fate
+    told: Told | None = None
+
+
 def take_messages(engine: Engine, params: InboxParams, *, now: datetime, can_ask: bool) -> int:
     """Fold the messages that are new, and return how many there were.
 
@@ -65,15 +79,15 @@ def take_messages(engine: Engine, params: InboxParams, *, now: datetime, can_ask
     closed with how many of how many it showed.
     """
     count = 0
-    while True:
+    while batch := _read_batch(engine, params, now=now, can_ask=can_ask):
         # Two that fold one alert at a time would each miss what the other was told.
         with writing(engine) as connection:
-            batch = waiting_messages(connection, INBOX.c.attempts == 0, params.batch_rows)
-            fates = list(_fold_batch(connection, batch, now=now, can_ask=can_ask))
-            write_fates(connection, fates)
-        count += len(batch)
-        if len(batch) < params.batch_rows:
-            return count
+            new = new_messages(connection, [one.fate.id for one in batch])
+            own = [one for one in batch if one.fate.id in new]
+            fold_told(connection, [one.told for one in own if one.told is not None])
+            write_fates(connection, [one.fate for one in own])
+        count += len(own)
+    return count
 
 
 def fold_told(connection: Connection, told: Iterable[Told]) -> int:
@@ -97,29 +111,33 @@ def shown_text(notification: Notification) -> str | None:
     return f"{shown} of {shown + left_out}" if left_out else None
 
 
-def _fold_batch(
-    connection: Connection, batch: list[Message], *, now: datetime, can_ask: bool
-) -> Iterable[Fate]:
-    """Fold what a batch tells; yield what becomes of each row."""
-    told: list[Told] = []
-    for message in batch:
-        try:
-            notification = message.notification()
-        except NotificationError as error:
-            _LOG.warning("a webhook was refused: %s", error)
-            yield Fate(id=message.id, state="dead", attempts=0, due=now, error=str(error))
-            continue
-        told.append(as_told(notification, notification.alerts, message.received))
-        shown = shown_text(notification)
-        waits = shown is not None and can_ask
-        yield Fate(
-            id=message.id,
-            state="waiting" if waits else "done",
-            attempts=int(waits),
-            due=now,
-            error=shown,
-        )
-    fold_told(connection, told)
+def _read_batch(
+    engine: Engine, params: InboxParams, *, now: datetime, can_ask: bool
+) -> list[_Read]:
+    """Return the next messages, read; that takes a while, and nobody has to wait for it."""
+    with reading(engine) as connection:
+        batch = waiting_messages(connection, INBOX.c.attempts == 0, params.batch_rows)
+    return [_read(message, now=now, can_ask=can_ask) for message in batch]
+
+
+def _read(message: Message, *, now: datetime, can_ask: bool) -> _Read:
+    """Return what a message tells, and what becomes of it."""
+    try:
+        notification = message.notification()
+    except NotificationError as error:
+        _LOG.warning("a webhook was refused: %s", error)
+        dead = Fate(id=message.id, state="dead", attempts=0, due=now, error=str(error))
+        return _Read(fate=dead)
+    shown = shown_text(notification)
+    waits = shown is not None and can_ask
+    fate = Fate(
+        id=message.id,
+        state="waiting" if waits else "done",
+        attempts=int(waits),
+        due=now,
+        error=shown,
+    )
+    return _Read(fate=fate, told=as_told(notification, notification.alerts, message.received))
 
 
 def as_told(

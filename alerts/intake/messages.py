@@ -67,18 +67,19 @@ class Fate:
 def waiting_messages(
     connection: Connection, which: ColumnElement[bool], limit: int
 ) -> list[Message]:
-    """Return messages that wait and that no other worker holds, in the order they came."""
-    query = (
-        select(INBOX)
-        .where(INBOX.c.state == "waiting", which)
-        .order_by(INBOX.c.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
+    """Return messages that wait, in the order they came."""
+    query = select(INBOX).where(INBOX.c.state == "waiting", which).order_by(INBOX.c.id).limit(limit)
     return [
         Message(id=row.id, body=row.body, received=row.received, attempts=row.attempts)
         for row in connection.execute(query)
     ]
+
+
+def new_messages(connection: Connection, ids: Sequence[int]) -> set[int]:
+    """Return which messages nobody has looked at in the meantime."""
+    is_new = (INBOX.c.state == "waiting") & (INBOX.c.attempts == 0)
+    query = select(INBOX.c.id).where(is_new, INBOX.c.id.in_(ids))
+    return set(connection.execute(query).scalars())
 
 
 def write_fates(connection: Connection, fates: Sequence[Fate]) -> None:

@@ -53,7 +53,7 @@ def ask_for_truncated(
     """
     too_far = now + timedelta(seconds=params.retries.max_seconds)
     is_due = or_(INBOX.c.due <= now, INBOX.c.due > too_far)
-    with engine.begin() as connection:
+    with reading(engine) as connection:
         waiting = waiting_messages(connection, (INBOX.c.attempts > 0) & is_due, params.batch_rows)
     whole = 0
     for message in waiting:
