@@ -1,6 +1,7 @@
 """Tests of what ticks and people do to the incidents that are kept, and what is sent of it."""
 
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -105,10 +106,19 @@ def kinds(store: IncidentStore, incident: str) -> list[tuple[str, str]]:
     return [(one.actor, one.kind) for one in store.history(incident)]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database, made once: tests take copies."""
+    path = tmp_path_factory.mktemp("made") / "incidents.db"
+    open_database(f"sqlite:///{path}").dispose()
+    return path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[IncidentStore]:
+def store(made: Path, tmp_path: Path) -> Iterator[IncidentStore]:
     """A store in a SQLite file that tells of what the policy says."""
-    engine = open_database(f"sqlite:///{tmp_path / 'incidents.db'}")
+    path = shutil.copy(made, tmp_path)
+    engine = open_database(f"sqlite:///{path}")
     yield IncidentStore(engine, telling=Telling(policy=POLICY))
     engine.dispose()
 

@@ -57,7 +57,7 @@ class WouldSend:
 
 def decide_over_history(history: History, policy: Policy) -> list[WouldSend]:
     """Return what a policy would have sent, in the order in which it would have left."""
-    waiting = {time for one in history.records for time in _moments(one)}
+    waiting: set[datetime] = {time for one in history.records for time in _moments(one)}
     waiting |= {one.ends for one in history.windows} | {one.ends for one in policy.maintenance}
     sent: dict[str, list[Sent]] = {}
     found: list[WouldSend] = []
@@ -220,8 +220,9 @@ def _wake_ups(
     """Yield when it is worth looking again although nothing happens."""
     ends = (quiet_until(policy.quiet_hours, severity, now) for severity in _SEVERITIES)
     yield from (end for end in ends if end is not None)
-    repeats = {one.repeat for one in (*policy.receivers, *policy.routes) if one.repeat is not None}
-    standing = [one for told in sent.values() for one in told if one.action != "resolve"]
+    told = [one.repeat for one in policy.receivers] + [one.repeat for one in policy.routes]
+    repeats = {repeat for repeat in told if repeat is not None}
+    standing = [one for each in sent.values() for one in each if one.action != "resolve"]
     for one in standing:
         times = (max(one.at, one.due) + repeat for repeat in repeats)
         yield from (time for time in times if time > now)

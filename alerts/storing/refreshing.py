@@ -245,8 +245,8 @@ def _happenings(before: IncidentRecord, after: IncidentRecord, tick: _Piled) -> 
         kind = "escalated" if after.severity == "page" else "eased"
         yield _happening(after, tick, kind, body, f"{name}:{kind}:{after.version}")
     if before.title != after.title:
-        body = {"from": before.title, "to": after.title}
-        yield _happening(after, tick, "retitled", body, f"{name}:retitled:{after.version}")
+        titles = {"from": before.title, "to": after.title}
+        yield _happening(after, tick, "retitled", titles, f"{name}:retitled:{after.version}")
     came_back = after.reopened_count > before.reopened_count
     if after.state == "resolved" and (before.state != "resolved" or came_back):
         yield _resolved(after, tick)
