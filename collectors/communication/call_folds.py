@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from collectors.communication.call_runs import are_local, are_of, callers_of, values_of
 from collectors.communication.communicators import CALLED, is_local_call, name_communicators
 from collectors.communication.source_rows import by_source, is_of, placed_by_source, with_many
 from collectors.frames import COLLECTIVES, EVENTS, TIME, conform, schema_of
@@ -90,16 +91,16 @@ def fold_calls(reading: Reading, min_calls: int = MIN_CALLS) -> FoldedCalls:
         stands still, whose numbers follow from their places.
     """
     rows = reading.collectives
-    calls = with_many(rows.filter(is_local_call()), min_calls)
+    is_local = are_local(rows)
+    calls = with_many(rows.filter(is_local), min_calls)
     if calls.is_empty() or not _are_plain(calls):
         return FoldedCalls(reading=with_own_memory(reading))
-    named = _named(calls, reading.events)
-    members = named.select(*_MEMBER, "communicator").unique(maintain_order=True)
-    saids = named.select(_OPERATION).unique(maintain_order=True)
-    told = _indexed(_indexed(named, members, "member"), saids, "said")
+    told, members = _numbered(calls, reading.events)
+    saids, said = values_of(told, _OPERATION)
+    told = told.with_columns(said.alias("said"))
     told = told.with_columns(kept=pl.int_range(pl.len()).is_in(_kept_places(told).implode()))
     kept = told.filter("kept").select(COLLECTIVES.names())
-    rest = rows.filter(~(is_local_call() & is_of(members)))
+    rest = rows.filter(~is_local | ~are_of(rows, members))
     both = by_source(pl.concat([rest, kept]), rows["source"].unique(maintain_order=True))
     return FoldedCalls(
         reading=with_own_memory(replace(reading, collectives=both)),
@@ -107,6 +108,17 @@ def fold_calls(reading: Reading, min_calls: int = MIN_CALLS) -> FoldedCalls:
         members=own_rows(members),
         saids=own_rows(saids),
     )
+
+
+def _numbered(calls: pl.DataFrame, events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return calls by source and position, with their `member` and `number` in it, and members."""
+    callers = callers_of(calls, events, _MEMBER)
+    if callers is not None:
+        told = calls.with_columns(callers.numbers.alias("member"), number="sequence")
+        return told, callers.members
+    named = _named(calls, events)
+    members = named.select(*_MEMBER, "communicator").unique(maintain_order=True)
+    return _indexed(named, members, "member"), members
 
 
 def only_sources(fold: FoldedCalls, sources: Sequence[str], lines_used: int) -> FoldedCalls:
@@ -145,8 +157,6 @@ def _named(calls: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
 
 def _indexed(rows: pl.DataFrame, table: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return rows with the place of what they say in a table of all that they say."""
-    if table.height == 1:
-        return rows.with_columns(pl.lit(0, pl.UInt32).alias(name))
     keys, numbered = table.columns, table.with_row_index(name)
     return rows.join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
