@@ -22,12 +22,14 @@ from alerts.service.runbooks import runbook_text
 from dashboards.boards import build_boards
 from dashboards.files import JSON_FOLDER, check_files
 from paceline.reports import documents
+from alerts.storing.databases import open_database
 from slo.specs import load_library
 modules = (alerts, collectors, dashboards, detectors, paceline, slo, documents)
 assert all(one.__file__.startswith(sys.argv[1]) for one in modules), modules
 assert "training-steps" in [one.name for one in load_library()]
 assert runbook_text("hang").startswith("# Hang")
 assert check_files(build_boards(), JSON_FOLDER) == []
+open_database(f"sqlite:///{sys.argv[1]}/incidents.db").dispose()
 """
 
 
