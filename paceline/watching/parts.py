@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from alerts.intake.enrichment import hear_firings
 from collectors.metrics.prometheus import PrometheusServer, selector
 from collectors.sniffing import ReadOptions
 from collectors.storage.pull_windows import Source
@@ -21,10 +23,11 @@ from paceline.watching.prometheus_source import PrometheusWatch, SeriesParams
 from paceline.watching.source_ages import SourceAges
 from paceline.watching.sources import WatchedSource
 from paceline.watching.totals import Totals
+from paceline.watching.vanishing import Vanishing
 from paceline.watching.watch import Watch
 from slo.growth import BurnParams
 from slo.objectives import Objective
-from slo.specs import load_objectives, load_ready
+from slo.specs import load_library, load_objectives, load_ready
 
 
 def sources_of(settings: Settings, environ: Mapping[str, str]) -> list[WatchedSource]:
@@ -69,10 +72,12 @@ def watch_of(
         committer: Where results go.
         started: When it begins.
     """
+    known = {one.name: one for one in (*load_library(), *objectives)}
     judge = Judge(
         settings=JudgeSettings(),
         burns=BurnWatch(objectives=objectives, params=BurnParams(), cluster=settings.cluster),
         folds=DeviceFolds(params=DeviceParams()),
+        heard=partial(hear_firings, committer.store.engine, known),
     )
     return Watch(
         sources=sources,
@@ -83,6 +88,7 @@ def watch_of(
         committer=committer,
         patience=settings.watch.patience,
         cluster=settings.cluster,
+        vanishing=Vanishing(window=settings.watch.window),
     )
 
 

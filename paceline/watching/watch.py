@@ -23,6 +23,7 @@ from paceline.watching.source_ages import SourceAges
 from paceline.watching.sources import Polled, WatchedSource
 from paceline.watching.spools import newest_time
 from paceline.watching.totals import Totals
+from paceline.watching.vanishing import Vanishing
 from slo.training import JudgeParams, judge_steps
 
 VERSION: Final = 1
@@ -63,6 +64,7 @@ class Watch:
         committer: Where results go; and the cursor.
         patience: How long a tick waits for slow sources, together.
         cluster: What metrics call the cluster.
+        vanishing: Ends what is found no more.
         blames: Failures of each host, for weeks.
         last: Time of the last tick; null before the first.
     """
@@ -75,6 +77,7 @@ class Watch:
     committer: Committer
     patience: timedelta
     cluster: str
+    vanishing: Vanishing
     blames: Blames = field(default_factory=Blames)
     last: datetime | None = None
     _origins: dict[str, Origin] = field(default_factory=dict[str, Origin])
@@ -122,6 +125,7 @@ class Watch:
             "ages": self.ages.state(),
             "totals": self.totals.state(),
             "blames": self.blames.state(),
+            "vanishing": self.vanishing.state(),
         }
 
     def restore(self, state: Mapping[str, Any], memory: Memory) -> None:
@@ -131,6 +135,7 @@ class Watch:
         self.ages.restore(state["ages"])
         self.totals.restore(state["totals"])
         self.blames.restore(state["blames"])
+        self.vanishing.restore(state["vanishing"])
         self.judge.burns.restore(memory.kept)
         known = memory.spool.joined()
         for source in self.sources:
@@ -183,9 +188,12 @@ class Watch:
         self.totals.keep_only(frozenset({*runs, ""}), RUN_METRICS)
 
     def _commit(self, judgement: Judgement, now: datetime) -> Committed | None:
+        is_blind = bool(self.ages.silent())
+        ended = self.vanishing.ended(judgement.incidents, now, is_blind=is_blind)
+        incidents = [*judgement.incidents, *ended]
         self.memory.save(self.judge.burns.frames())
         try:
-            committed = self.committer.commit(judgement.incidents, self.state(), now)
+            committed = self.committer.commit(incidents, self.state(), now)
         except Exception:  # noqa: BLE001 -- a database that is away must not end the watch
             _LOG.exception("the database could not be written; the next tick tries again")
             return None
