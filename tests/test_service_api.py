@@ -1,12 +1,14 @@
 """The API: it answers as its OpenAPI says, and whoever may not, or sends nonsense, is told so."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 import schemathesis
@@ -23,6 +25,7 @@ from schemathesis.checks import (
 from sqlalchemy import select
 
 from alerts.incidents import Incident
+from alerts.service.action_routes import Step
 from alerts.service.app import create_app
 from alerts.service.live import Live
 from alerts.service.settings import ServiceSettings
@@ -43,7 +46,7 @@ TOKENS = (
 )
 MAX_BODY_BYTES = 10_000
 PROBLEM = "application/problem+json"
-FEW = settings(max_examples=4, suppress_health_check=[*HealthCheck])
+FEW = settings(max_examples=3, suppress_health_check=[*HealthCheck])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -479,6 +482,19 @@ def test_secrets_stay_here(still_api: Api, caplog: pytest.LogCaptureFixture) -> 
     assert [one.status_code for one in answers] == [422, 422, 400, 401]
     assert [one.text for one in answers if secret in one.text] == []
     assert secret not in caplog.text
+
+
+def test_guide(still_api: Api) -> None:
+    """Each path and each scope that the guide names is there, and each path of the API is named."""
+    guide = (Path(__file__).parent.parent / "docs" / "guides" / "use-the-api.md").read_text("utf-8")
+    told = still_api.app.openapi()["paths"]
+    reads = {path.replace("{incident_id}", "ID") for path in told if "get" in told[path]}
+    steps = {*get_args(Step), *(step for step, _ in WRITES)}
+
+    assert set(re.findall(r"`GET (/api/v1/\S+)`", guide)) == {
+        path for path in reads if path.startswith("/api/v1")
+    }
+    assert [name for name in (*steps, *Scope) if f"`{name}`" not in guide] == []
 
 
 def test_schemathesis(api: Api) -> None:

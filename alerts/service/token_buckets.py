@@ -19,8 +19,8 @@ class Rate:
         burst: Requests at once after a pause.
     """
 
-    per_second: float = 100.0
-    burst: int = 400
+    per_second: float = 200.0
+    burst: int = 1000
 
     def __post_init__(self) -> None:
         """Refuse a rate at which nothing would ever pass."""
