@@ -205,6 +205,33 @@ def test_precision_recall_and_delay() -> None:
     ]
 
 
+def test_stages_are_compared_apart() -> None:
+    """Where stages are known each may tell a norm of its own, and its ranks still share it."""
+    job = Job()
+    job.norm[:8] *= 1.7
+    norm_of_one(job)
+    roles = conform(
+        pl.LazyFrame(
+            {"run": "r", "attempt": 0, "rank": range(RANKS), "pp": [at // 8 for at in range(RANKS)]}
+        ),
+        ROLES,
+    )
+    row = find_replica_differences(job.steps(), NO_EVENTS, roles, ReplicaParams()).row(
+        0, named=True
+    )
+
+    assert told(job.steps()) == []
+    assert (row["subject"]["rank"], row["onset_step"], row["peer_count"]) == (13, 60, 7)
+
+
+def test_a_rank_that_rounds_otherwise() -> None:
+    """A rank whose source rounds agrees now and then from the first step on, and is not sick."""
+    job = Job()
+    job.norm[0] = np.round(job.norm[0], 4)
+
+    assert told(job.steps()) == []
+
+
 def test_a_file_for_each_rank() -> None:
     """Logs of one printer each speak for the whole job, but their names tell the ranks."""
     job = Job()

@@ -18,13 +18,15 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import STEPS, TIME, require, schema_of
+from detectors.peers import MAD_TO_SIGMA
 from detectors.placing import ROLES
 
-STEP: Final = ("run", "attempt", "figure", "step")
+JOB: Final = ("run", "attempt")
 
-SERIES: Final = ("run", "attempt", "figure")
+STEP: Final = (*JOB, "pp", "step")
+"""Where stages are known, ranks of one are compared: each may tell figures of its own weights."""
 
-RANK: Final = (*SERIES, "rank")
+RANK: Final = ("run", "attempt", "figure", "rank")
 
 FIGURES: Final = ("grad_norm", "loss")
 
@@ -107,137 +109,173 @@ def odd_ranks(steps: pl.LazyFrame, roles: pl.LazyFrame, params: ReplicaParams) -
     Raises:
         SchemaError: A frame lacks a column.
     """
-    rows = _figures(steps.pipe(require, STEPS), roles.pipe(require, ROLES), params).collect()
-    told = rows.lazy()
-    shared = _with_centre(told, params)
-    parts = [_differing(shared, params), _drifting(shared, params), _no_numbers(told, params)]
-    return (
-        pl.concat(parts)
-        .sort(*RANK, "step")
-        .unique(RANK, keep="first", maintain_order=True)
+    rows = _ranked(steps.pipe(require, STEPS), roles.pipe(require, ROLES))
+    parts: list[pl.DataFrame] = []
+    for figure in FIGURES:
+        told = rows.rename({figure: "value"}).drop_nulls("value")
+        known = told.filter(pl.col("value").is_finite())
+        centres = _centres(known, params)
+        odd = [_differing(known, centres, params), _no_numbers(told, centres, params, figure)]
+        if figure == "loss":
+            odd.append(_drifting(known, centres, params))
+        parts += [one.with_columns(figure=pl.lit(figure)).pipe(_firsts).collect() for one in odd]
+    found = pl.concat(parts).sort(*RANK, "step").unique(RANK, keep="first", maintain_order=True)
+    return _placed(found, roles)
+
+
+def _ranked(steps: pl.LazyFrame, roles: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows of ranks with their stage, null where nobody tells it."""
+    keys = ["run", "attempt", "rank"]
+    by_file = pl.col("source").str.extract(_FILE_RANK).cast(pl.Int32, strict=False)
+    columns = [*keys, "step", "end_time", "host", "source", *FIGURES]
+    ranked = (
+        steps.filter(pl.any_horizontal(pl.col(FIGURES).is_not_null()))
+        .with_columns(rank=pl.coalesce("rank", by_file))
+        .drop_nulls(["rank", "step"])
+        .select(columns)
+    )
+    stages = roles.select(*keys, "pp").drop_nulls("pp").unique(keys).collect()
+    if stages.is_empty():
+        return ranked.with_columns(pp=pl.lit(None, dtype=pl.Int32)).collect().lazy()
+    return ranked.join(stages.lazy(), on=keys, how="left", nulls_equal=True).collect().lazy()
+
+
+def _centres(known: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
+    """Return one row a step that enough ranks tell: the middle figure, and who agrees with it."""
+    value = pl.col("value")
+    middle = value.median()
+    agrees = (value - middle).abs() <= params.max_difference * middle.abs()
+    steps = (
+        known.group_by(STEP)
+        .agg(
+            centre=middle,
+            share=agrees.mean(),
+            spread=(value - middle).abs().median(),
+            ranks=pl.col("rank").n_unique().cast(pl.Int64),
+        )
+        .filter(pl.col("ranks") >= params.min_ranks)
+        .with_columns(together=pl.col("share") >= params.min_agreeing_share)
         .collect()
     )
-
-
-def _figures(steps: pl.LazyFrame, roles: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
-    """Return one row a figure of a rank and step, of steps that enough ranks tell."""
-    keys = ["run", "attempt", "rank"]
-    named_by_file = pl.col("source").str.extract(_FILE_RANK).cast(pl.Int32, strict=False)
-    placed = roles.select(*keys, "host", "pp").unique(keys, keep="first", maintain_order=True)
-    named = (
-        steps.with_columns(rank=pl.coalesce("rank", named_by_file))
-        .drop_nulls(["rank", "step"])
-        .select(*keys, "step", "end_time", "host", "source", *FIGURES)
-        .join(placed, on=keys, how="left", suffix="_role", nulls_equal=True)
-        .with_columns(host=pl.coalesce("host", "host_role"))
+    centre = pl.col("centre")
+    return steps.lazy().with_columns(
+        is_shared=pl.col("together").mean().over(JOB) >= params.min_shared_steps,
+        moves=centre.min().over(JOB) != centre.max().over(JOB),
+        scale=MAD_TO_SIGMA * pl.col("spread").median().over(JOB),
     )
-    long = named.unpivot(
-        FIGURES,
-        index=[*keys, "step", "end_time", "host", "source", "pp"],
-        variable_name="figure",
-        value_name="value",
-    ).drop_nulls("value")
+
+
+def _rows_at(rows: pl.LazyFrame, centres: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the rows at the given steps, with what is known of these."""
+    return rows.join(centres, on=STEP, how="inner", nulls_equal=True)
+
+
+def _of_ranks(rows: pl.LazyFrame, odd: pl.LazyFrame) -> pl.LazyFrame:
+    """Return all rows of the ranks that are in `odd`, one a step, in order."""
+    ranks = odd.select(*JOB, "rank").unique()
     return (
-        long.sort(*RANK, "step", "end_time", "value")
-        .unique([*RANK, "step"], keep="last", maintain_order=True)
-        .with_columns(ranks=pl.len().over(STEP).cast(pl.Int64))
-        .filter(pl.col("ranks") >= params.min_ranks)
+        rows.join(ranks, on=[*JOB, "rank"], how="semi", nulls_equal=True)
+        .sort(*JOB, "rank", "step", "end_time", "value")
+        .unique([*JOB, "rank", "step"], keep="last", maintain_order=True)
     )
 
 
-def _with_centre(told: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
-    """Return the figures that are numbers, with the middle one and whether a series is shared."""
-    known = told.filter(pl.col("value").is_finite())
+def _few(params: ReplicaParams) -> pl.Expr:
+    """Return whether the ranks of an attempt's rows are few of all."""
+    suspects = pl.col("rank").n_unique().over(JOB)
+    return suspects <= params.max_suspect_share * pl.col("ranks").max().over(JOB)
+
+
+def _differing(known: pl.LazyFrame, centres: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
+    """Return the rows of ranks that differ in a figure which the others share."""
+    shared = centres.filter("is_shared", "moves", "together")
     value, centre = pl.col("value"), pl.col("centre")
-    nearest = (value - centre).abs() <= params.max_difference * centre.abs()
+    agrees = (value - centre).abs() <= params.max_difference * centre.abs()
+    suspects = _rows_at(known, shared.filter(pl.col("share") < 1.0)).filter(~agrees)
+    rank = [*JOB, "rank"]
     return (
-        known.with_columns(centre=value.median().over(STEP))
-        .with_columns(agrees=nearest)
-        .with_columns(together=pl.col("agrees").mean().over(STEP) >= params.min_agreeing_share)
-        .with_columns(
-            is_shared=pl.col("together").mean().over(SERIES) >= params.min_shared_steps,
-            moves=(centre.min().over(SERIES) != centre.max().over(SERIES)),
-        )
+        _rows_at(_of_ranks(known, suspects), shared)
+        .sort(*rank, "step")
+        .with_columns(agrees=agrees)
+        .with_columns(before=(~pl.col("agrees")).cum_sum().over(rank))
+        .with_columns(agreed=(pl.col("before") == 0).sum().over(rank))
+        .filter(~pl.col("agrees"), pl.col("agreed") >= params.min_agreed_steps)
+        .filter(_few(params))
+        .with_columns(why=pl.lit("differs"))
     )
 
 
-def _differing(shared: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
-    """Return the ranks that differ in a figure which the others share."""
-    agreed = pl.col("agrees").cast(pl.Int32).cum_sum().over(RANK, order_by="step")
-    odd = shared.with_columns(agreed=agreed).filter(
-        pl.col("is_shared", "together", "moves"),
-        ~pl.col("agrees"),
-        pl.col("agreed") >= params.min_agreed_steps,
+def _drifting(known: pl.LazyFrame, centres: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
+    """Return the rows of ranks whose own loss leaves those of the others and stays away."""
+    window, rank = params.drift_window, [*JOB, "rank"]
+    own = centres.filter(~pl.col("is_shared"), pl.col("ranks") > params.min_ranks)
+    is_bad = pl.col("value") - pl.col("centre") > params.min_scales * pl.col("scale")
+    often = (
+        _rows_at(known, own).filter(is_bad).filter(pl.len().over(rank) >= params.min_drift_steps)
     )
-    few = pl.col("rank").n_unique().over(SERIES) <= params.max_suspect_share * pl.col(
-        "ranks"
-    ).max().over(SERIES)
-    return _rows(odd.filter(few), "differs")
-
-
-def _drifting(shared: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
-    """Return the ranks whose own loss leaves those of the others and stays away."""
-    window = params.drift_window
-    peers = [*STEP, "pp"]
-    offset = pl.col("value") - pl.col("value").median().over(peers)
-    own = shared.filter(pl.col("figure") == "loss", ~pl.col("is_shared")).filter(
-        pl.len().over(peers) > params.min_ranks
-    )
-    bad = (pl.col("offset") > params.min_scales * pl.col("scale")).cast(pl.Int32)
-    count = bad.rolling_sum(window).over(RANK)
-    is_first = pl.col("bad_steps") >= params.min_drift_steps
-    before = pl.col("bad").cum_sum().over(RANK) - pl.col("bad_steps")
-    turn = pl.int_range(pl.len()).over(RANK)
-    found = (
-        own.with_columns(offset=offset)
-        .with_columns(scale=1.4826 * pl.col("offset").abs().median().over(SERIES))
-        .sort(*RANK, "step")
-        .with_columns(bad=bad, bad_steps=count)
-        .with_columns(before=before, turn=turn)
-        .with_columns(starts=(pl.col("turn").filter(is_first).min()).over(RANK))
+    is_start = pl.col("bad_steps") >= params.min_drift_steps
+    return (
+        _rows_at(_of_ranks(known, often), own)
+        .sort(*rank, "step")
+        .with_columns(bad=is_bad.cast(pl.Int32), turn=pl.int_range(pl.len()).over(rank))
+        .with_columns(bad_steps=pl.col("bad").rolling_sum(window).over(rank))
+        .with_columns(starts=pl.col("turn").filter(is_start).min().over(rank))
+        .with_columns(is_before=pl.col("turn") <= pl.col("starts") - window)
         .filter(
-            pl.col("turn") > pl.col("starts") - window,
             pl.col("starts") >= 2 * window - 1,
-            pl.col("before").filter(pl.col("turn") == pl.col("starts")).first().over(RANK) == 0,
+            pl.col("bad").filter("is_before").sum().over(rank) == 0,
+            ~pl.col("is_before"),
             pl.col("bad") == 1,
         )
-        .with_columns(centre=pl.col("value") - pl.col("offset"))
+        .filter(_few(params))
+        .with_columns(why=pl.lit("drifts"))
     )
-    few = pl.col("rank").n_unique().over(SERIES) <= params.max_suspect_share * pl.col(
-        "ranks"
-    ).max().over(SERIES)
-    return _rows(found.filter(few), "drifts")
 
 
-def _no_numbers(told: pl.LazyFrame, params: ReplicaParams) -> pl.LazyFrame:
+def _no_numbers(
+    told: pl.LazyFrame, centres: pl.LazyFrame, params: ReplicaParams, figure: str
+) -> pl.LazyFrame:
     """Return the ranks whose figure was no number while those of the others still were.
 
     Infinite gradients are left out: where the loss scale is adapted they are usual.
     """
-    is_odd = pl.when(pl.col("figure") == "loss").then(~pl.col("value").is_finite())
-    rows = told.with_columns(odd=is_odd.otherwise(pl.col("value").is_nan()))
-    first = pl.col("step").filter("odd").min().over(SERIES)
-    few = pl.col("odd").mean().over(STEP) <= params.max_suspect_share
-    centre = pl.col("value").filter(~pl.col("odd")).median().over(STEP)
-    found = rows.filter((pl.col("step") == first).fill_null(value=False)).with_columns(
-        centre=centre
+    value = pl.col("value")
+    is_odd = ~value.is_finite() if figure == "loss" else value.is_nan()
+    first = pl.col("step") == pl.col("step").min().over(JOB)
+    odd = told.filter(is_odd).filter(first)
+    numbers = centres.select(*STEP, "centre", "ranks")
+    alone = pl.col("rank").n_unique().over(JOB)
+    return (
+        _rows_at(odd, numbers)
+        .filter(alone <= params.max_suspect_share * (pl.col("ranks") + alone))
+        .with_columns(ranks=pl.col("ranks") + alone.cast(pl.Int64), why=pl.lit("no_number"))
     )
-    return _rows(found.filter(few, "odd"), "no_number")
 
 
-def _rows(odd: pl.LazyFrame, why: str) -> pl.LazyFrame:
+def _firsts(odd: pl.LazyFrame) -> pl.LazyFrame:
     """Return `ODD_RANKS` of rows that are odd."""
     firsts = ["host", "step", "end_time", "value", "centre", "ranks", "source"]
     return (
         odd.sort(*RANK, "step")
-        .group_by(RANK)
+        .group_by([*RANK, "why"])
         .agg(
             pl.col(firsts).first(),
-            why=pl.lit(why),
             detected=pl.col("end_time").first(),
-            steps=pl.len().cast(pl.Int64),
+            steps=pl.col("step").n_unique().cast(pl.Int64),
             last_step=pl.col("step").last(),
         )
         .rename({"centre": "shared"})
         .select(pl.col(name).cast(kind) for name, kind in ODD_RANKS.items())
+    )
+
+
+def _placed(found: pl.DataFrame, roles: pl.LazyFrame) -> pl.DataFrame:
+    """Return the odd ranks with the hosts that the job's placement tells."""
+    keys = ["run", "attempt", "rank"]
+    hosts = roles.select(*keys, "host").unique(keys, keep="first", maintain_order=True).collect()
+    return (
+        found.join(hosts, on=keys, how="left", suffix="_role", nulls_equal=True)
+        .with_columns(host=pl.coalesce("host", "host_role"))
+        .select(ODD_RANKS.names())
+        .sort(*RANK, "step")
     )
