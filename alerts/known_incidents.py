@@ -75,25 +75,61 @@ class Known:
     kinds: frozenset[str] = frozenset()
 
 
-def known_of(piece: Incident, *, number: int) -> Known:
-    """Return an incident that begins with a piece of evidence."""
-    verdicts = findings(piece)
-    return Known(
-        id=piece.id,
-        number=number,
-        severity=piece.severity,
-        is_over=False,
-        onset=piece.onset,
-        runs=frozenset(piece.blast_radius.jobs),
-        aliases=frozenset({piece.id}),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of evidence: an incident of a tick, and what it is recognised by.
+
+    Attributes:
+        incident: As the tick told it.
+        findings: Identities of its findings.
+        firings: Identities of its burns.
+        places: Hosts, switches and ranks of its findings.
+        kinds: Kinds of its findings.
+    """
+
+    incident: Incident
+    findings: frozenset[str]
+    firings: frozenset[str]
+    places: frozenset[str]
+    kinds: frozenset[str]
+
+    @property
+    def span(self) -> tuple[datetime | None, datetime | None]:
+        """When it began and ended; null where it lasts or no clock says."""
+        return self.incident.onset, self.incident.cleared
+
+
+def piece_of(incident: Incident) -> Piece:
+    """Return a piece of evidence."""
+    verdicts = findings(incident)
+    return Piece(
+        incident=incident,
         findings=frozenset(verdict_identity(one) for one in verdicts),
-        firings=frozenset(firing_identity(one) for one in piece.burns),
+        firings=frozenset(firing_identity(one) for one in incident.burns),
+        places=places(one.subject for one in verdicts),
+        kinds=frozenset(one.kind for one in verdicts),
     )
 
 
-def findings(piece: Incident) -> Sequence[Verdict]:
+def known_of(piece: Piece, *, number: int) -> Known:
+    """Return an incident that begins with a piece of evidence."""
+    incident = piece.incident
+    return Known(
+        id=incident.id,
+        number=number,
+        severity=incident.severity,
+        is_over=False,
+        onset=incident.onset,
+        runs=frozenset(incident.blast_radius.jobs),
+        aliases=frozenset({incident.id}),
+        findings=piece.findings,
+        firings=piece.firings,
+    )
+
+
+def findings(incident: Incident) -> Sequence[Verdict]:
     """Return what was found, suspects first."""
-    return (*piece.suspects, *piece.context)
+    return (*incident.suspects, *incident.context)
 
 
 def occasion(
@@ -114,40 +150,38 @@ def occasion(
     return "again" if is_soon else None
 
 
-def strength(piece: Incident, one: Known) -> int:
+def strength(piece: Piece, one: Known) -> int:
     """Return what evidence is recognised by: an id, a finding, a burn; 0 is not at all.
 
     One burn may go from fault to fault as they begin and end, so it speaks only where one side has
     no finding that could.
     """
-    if piece.id in one.aliases or piece.id == one.id:
+    if piece.incident.id in one.aliases or piece.incident.id == one.id:
         return BY_ALIAS
-    verdicts = findings(piece)
-    if any(verdict_identity(verdict) in one.findings for verdict in verdicts):
+    if not piece.findings.isdisjoint(one.findings):
         return BY_FINDING
-    burns = any(firing_identity(burn) in one.firings for burn in piece.burns)
-    return BY_FIRING if burns and not (verdicts and one.findings) else 0
+    burns = not piece.firings.isdisjoint(one.firings)
+    return BY_FIRING if burns and not (piece.findings and one.findings) else 0
 
 
-def is_near(piece: Incident, one: Known, params: MatchParams) -> bool:
+def is_near(piece: Piece, one: Known, params: MatchParams) -> bool:
     """Return whether evidence may be what an incident's own has become: a cause for a symptom.
 
     They are of one run and share a place or began together.
     """
-    verdicts = findings(piece)
-    kinds = {verdict.kind for verdict in verdicts}
-    jobs = set(piece.blast_radius.jobs)
+    jobs = set(piece.incident.blast_radius.jobs)
     same_run = bool(jobs & one.runs) or not (jobs or one.runs)
-    if one.is_over or not same_run or one.pinned or SOLITARY_KINDS & (kinds | one.kinds):
+    if one.is_over or not same_run or one.pinned or SOLITARY_KINDS & (piece.kinds | one.kinds):
         return False
-    if occasion((piece.onset, piece.cleared), one, params) is None:
+    if occasion(piece.span, one, params) is None:
         return False
     together = onset_gap(piece, one) <= params.joining.max_onset_gap_seconds
-    return together or bool(places(verdict.subject for verdict in verdicts) & one.places)
+    return together or bool(piece.places & one.places)
 
 
-def onset_gap(piece: Incident, one: Known) -> float:
+def onset_gap(piece: Piece, one: Known) -> float:
     """Return the seconds between two onsets; without a clock on both sides they are far apart."""
-    if piece.onset is None or one.onset is None:
-        return 0.0 if piece.onset is one.onset else float("inf")
-    return abs((piece.onset - one.onset).total_seconds())
+    onset = piece.incident.onset
+    if onset is None or one.onset is None:
+        return 0.0 if onset is one.onset else float("inf")
+    return abs((onset - one.onset).total_seconds())

@@ -17,11 +17,13 @@ from alerts.known_incidents import (
     BY_ALIAS,
     Known,
     MatchParams,
+    Piece,
     findings,
     is_near,
     known_of,
     occasion,
     onset_gap,
+    piece_of,
     strength,
 )
 from detectors.verdicts import Verdict, sort_verdicts
@@ -57,7 +59,7 @@ def match_incidents(
     nothing about, when they share a place or began together: a cause takes the place of a symptom.
     """
     board = _Board(params, known)
-    pieces = [part for one in _ordered(found) for part in board.carved(one)]
+    pieces = [piece_of(part) for one in _ordered(found) for part in board.carved(one)]
     unknown = [piece for piece in pieces if not board.recognised(piece)]
     strange = [piece for piece in unknown if not board.placed(piece)]
     for piece in strange:
@@ -130,7 +132,7 @@ class _Board:
             return []
         return [replace(narrowed(incident, rest, joining, with_burns=True), id=incident.id)]
 
-    def recognised(self, piece: Incident) -> bool:
+    def recognised(self, piece: Piece) -> bool:
         """Lay a piece down where an id, a finding or a burn of it is known, if anywhere."""
         claims = self._claims(piece, self._known.values())
         if not claims:
@@ -138,28 +140,28 @@ class _Board:
         best = max(claims, key=lambda claim: claim.rank)
         if best.may_join:
             self._joinable.append({claim.known.id for claim in claims if claim.may_join})
-        self._lay(best.known.id, piece)
+        self._lay(best.known.id, piece.incident)
         return True
 
-    def placed(self, piece: Incident) -> bool:
+    def placed(self, piece: Piece) -> bool:
         """Lay a piece down at an incident of which nothing else was said, near in place or time."""
         silent = [one for one in self._stored.values() if one.id not in self._pieces]
         near = [one for one in silent if is_near(piece, one, self._params)]
         if not near:
             return False
         home = min(near, key=lambda one: (onset_gap(piece, one), one.number))
-        self._lay(home.id, piece)
+        self._lay(home.id, piece.incident)
         return True
 
-    def opened(self, piece: Incident) -> None:
+    def opened(self, piece: Piece) -> None:
         """Make a new incident of a piece, unless it is one of this tick that comes back."""
         fresh = [one for name, one in self._known.items() if name not in self._stored]
         claims = self._claims(piece, fresh)
         if claims:
-            self._lay(max(claims, key=lambda claim: claim.rank).known.id, piece)
+            self._lay(max(claims, key=lambda claim: claim.rank).known.id, piece.incident)
             return
-        self._known[piece.id] = known_of(piece, number=_NEW + len(fresh))
-        self._lay(piece.id, piece)
+        self._known[piece.incident.id] = known_of(piece, number=_NEW + len(fresh))
+        self._lay(piece.incident.id, piece.incident)
 
     def matching(self) -> Matching:
         """Return what was laid where, with what is one put together."""
@@ -180,13 +182,13 @@ class _Board:
                 joins |= {one: first for one in group - {first} if one not in joins}
         return {one: _end(joins, one) for one in sorted(joins)}
 
-    def _claims(self, piece: Incident, known: Iterable[Known]) -> list[_Claim]:
+    def _claims(self, piece: Piece, known: Iterable[Known]) -> list[_Claim]:
         return [claim for one in known if (claim := self._claim(piece, one)) is not None]
 
-    def _claim(self, piece: Incident, one: Known) -> _Claim | None:
+    def _claim(self, piece: Piece, one: Known) -> _Claim | None:
         """Return what speaks for a piece being of an incident; null when nothing does."""
-        when = occasion((piece.onset, piece.cleared), one, self._params)
         how = strength(piece, one)
+        when = occasion(piece.span, one, self._params) if how else None
         if how == 0 or (when is None and how < BY_ALIAS):
             return None
         gap = onset_gap(piece, one)

@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -175,6 +176,25 @@ def test_a_whole_life(database_url: str) -> None:
             ("data", "eased"),
         ],
     )
+
+
+def test_two_instances(database_url: str) -> None:
+    """Two instances that take the same tick at once keep each incident once, and tell it once."""
+    engines = [open_database(database_url) for _ in range(2)]
+    tick = found(60, slow(1), slow(3, onset=50))
+
+    def take(number: int) -> int:
+        store = IncidentStore(engines[number], telling=Telling(policy=POLICY))
+        return len(store.refresh(tick, now=minute(60)))
+
+    with ThreadPoolExecutor(2) as pool:
+        changed = sorted(pool.map(take, range(2)))
+    store = IncidentStore(engines[0])
+    told = ([one.number for one in listed(store)], sent(store))
+    for engine in engines:
+        engine.dispose()
+
+    assert (changed, told) == ([0, 2], ([1, 2], [("trigger", "chat", "ticket")] * 2))
 
 
 def test_seen_before(store: IncidentStore) -> None:

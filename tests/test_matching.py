@@ -15,7 +15,7 @@ from alerts.faults import Fault, JoinParams
 from alerts.firings import Firing
 from alerts.identities import verdict_identity
 from alerts.incidents import Incident, incident_of
-from alerts.known_incidents import Known, MatchParams, findings, known_of
+from alerts.known_incidents import Known, MatchParams, findings, known_of, piece_of
 from alerts.matching import Matching, match_incidents
 from detectors.verdicts import Subject, Verdict
 
@@ -64,7 +64,7 @@ def known(
     name: str, *verdicts: Verdict, number: int = 1, ended: int | None = None, **other: Any
 ) -> Known:
     """Return an incident that is kept, with these findings."""
-    one = known_of(incident(*verdicts, burns=other.pop("burns", ())), number=number)
+    one = known_of(piece_of(incident(*verdicts, burns=other.pop("burns", ()))), number=number)
     identities = frozenset(f"{one_place}" for one_place in other.pop("places", ()))
     return replace(
         one,

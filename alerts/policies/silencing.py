@@ -76,9 +76,10 @@ def _explained(
 ) -> dict[str, str]:
     """Return the incidents that another explains, each with the first that does."""
     ordered = sorted(records.values(), key=lambda pair: _causes_first(pair[0]))
+    causes = [pair for pair in ordered if any(one.source.fit(pair[1]) for one in policy.inhibition)]
     found: dict[str, str] = {}
     for target, about in ordered:
-        for source, cause in ordered:
+        for source, cause in causes:
             if source.id in found or source.id == target.id:
                 continue
             if _explains((source, cause), (target, about), policy.inhibition):
