@@ -9,6 +9,7 @@ waited, too.
 
 import http.client
 import json
+import os
 import random
 import socket
 import subprocess
@@ -113,6 +114,8 @@ class Lane:
 
     def figures(self, name: str) -> str:
         """Return how many there were, what was not answered well, and the times."""
+        if not self.seconds:
+            return f"{name}: none"
         ordered = sorted(self.seconds)
         bad = sum(status >= http.client.BAD_REQUEST for status in self.statuses)
         p50, p99 = (ordered[int(len(ordered) * share)] * 1000 for share in (0.5, 0.99))
@@ -128,6 +131,12 @@ def memory_bytes(process: int) -> int:
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) * 1024
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the processor time that a process has had."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def pages_of(base: str) -> list[str]:
@@ -192,7 +201,7 @@ def load(process: int, base: str, url: str, plan: tuple[int, int, int]) -> None:
             views_per_second,
         ),
     }
-    held, began = [memory_bytes(process)], time.monotonic()
+    held, began, cpu = [memory_bytes(process)], time.monotonic(), cpu_seconds(process)
     threads = [thread for lane in lanes.values() for thread in lane.run(began)]
     while any(thread.is_alive() for thread in threads):
         time.sleep(1.0)
@@ -201,6 +210,7 @@ def load(process: int, base: str, url: str, plan: tuple[int, int, int]) -> None:
     drained = wait_for(
         lambda: not count(select(func.count()).select_from(INBOX).where(INBOX.c.state != "done"))
     )
+    cpu = cpu_seconds(process) - cpu
     sent = RUNS + seconds * alerts_per_second
     kept = count(select(func.count()).select_from(ALERT_EPISODES))
     waits = OUTBOX.c.state != "delivered"
@@ -210,7 +220,7 @@ def load(process: int, base: str, url: str, plan: tuple[int, int, int]) -> None:
     quarter = len(megabytes) // 4
     print(
         f"MEASURED {sent} alerts in {len(bodies)} messages in {lasted:.0f} s, {sent - kept} lost, "
-        f"inbox empty {drained:.1f} s after; {len(pages)} pages in turn"
+        f"inbox empty {drained:.1f} s after, {cpu:.1f} s of CPU; {len(pages)} pages in turn"
     )
     for name, lane in lanes.items():
         print(f"MEASURED {lane.figures(name)}")

@@ -1,12 +1,14 @@
-"""`paceline alerts`: check an alert policy, and try it on a history of incidents."""
+"""`paceline alerts`: check and try an alert policy, and look at what could not be told."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import orjson
 import typer
+from sqlalchemy import Engine
 
+from alerts.delivery.dead_letters import backlogs, dead_letters, revive_letters
 from alerts.incident_documents import IncidentDocumentError, read_incident
 from alerts.policies.dry_runs import History, decide_over_history, records_of
 from alerts.policies.policies import Policy
@@ -21,6 +23,7 @@ from alerts.storing.databases import (
 from alerts.storing.incident_store import IncidentStore
 from alerts.storing.records import MAX_PAGE, IncidentFilters, IncidentRecord, PageRequest
 from paceline.commands.arguments import Format, FormatOption, answer, refused
+from paceline.outbox_output import outbox_bytes, outbox_text
 from paceline.policy_output import would_send_bytes, would_send_text
 
 PolicyArgument: TypeAlias = Annotated[
@@ -90,6 +93,34 @@ def dry_run_command(
     )
 
 
+@app.command("outbox")
+def outbox_command(
+    database: Annotated[
+        str, typer.Option(metavar="URL", help="The incident database of the service.")
+    ],
+    revive: Annotated[
+        str | None,
+        typer.Option(metavar="RECEIVER", help="Try again what this receiver refused."),
+    ] = None,
+    output: FormatOption = Format.TEXT,
+) -> None:
+    """Say which letters to receivers wait, and which were refused and why.
+
+    Example: paceline alerts outbox --database sqlite:///state/incidents.db
+
+    Exit 0: ran. 2: bad arguments.
+    """
+    engine = _opened(database)
+    try:
+        if revive is not None:
+            keys = [one.key for one in dead_letters(engine) if one.receiver == revive]
+            revive_letters(engine, keys, now=datetime.now(UTC))
+        waiting, dead = backlogs(engine), dead_letters(engine)
+    finally:
+        engine.dispose()
+    answer(output, lambda: outbox_bytes(waiting, dead), lambda: outbox_text(waiting, dead))
+
+
 def _policy(path: Path) -> Policy:
     try:
         return read_policy(path)
@@ -114,12 +145,16 @@ def _analysed(path: Path) -> History | None:
     return History(records=records_of(incidents, now=max(times)), until=max(times))
 
 
-def _stored(url: str) -> History | None:
-    """Return the incidents of a database; null when it has none."""
+def _opened(url: str) -> Engine:
     try:
-        engine = open_database(url)
+        return open_database(url)
     except _UNOPENED as error:
         raise refused(str(error)) from error
+
+
+def _stored(url: str) -> History | None:
+    """Return the incidents of a database; null when it has none."""
+    engine = _opened(url)
     try:
         store = IncidentStore(engine)
         records = _all_records(store)
