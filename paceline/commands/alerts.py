@@ -106,7 +106,7 @@ def outbox_command(
 ) -> None:
     """Say which letters to receivers wait, and which were refused and why.
 
-    Example: paceline alerts outbox --database sqlite:///state/incidents.db
+    Example: paceline alerts outbox --database sqlite:///incidents.db
 
     Exit 0: ran. 2: bad arguments.
     """
