@@ -21,6 +21,12 @@ COMMANDS: Final = (
         summary="Name what is slow, since when and on what evidence, in whatever lies below PATH.",
     ),
     LazyCommand(
+        name="explain",
+        module="paceline.commands.explain",
+        attribute="explain_command",
+        summary="Say why a verdict was said: peers, evidence, raw lines, and what would change it.",
+    ),
+    LazyCommand(
         name="postmortem",
         module="paceline.commands.postmortem",
         attribute="postmortem_command",
