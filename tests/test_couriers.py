@@ -312,6 +312,24 @@ def test_renewals_and_clock(engine: Engine, write: Callable[..., None]) -> None:
     assert len(team.got) == 1 + 1 + 1
 
 
+def test_killed_while_renewing(engine: Engine, write: Callable[..., None]) -> None:
+    """A reminder that a dead worker held keeps no resolve waiting, wherever the clock goes."""
+    write("a trigger")
+    team, clock = Fake(renewal=Renewal(every_seconds=60)), Clock()
+    one_pass(engine, team, clock)
+    clock.pass_by(60)
+    team.answers = [SystemExit()]
+    with suppress(SystemExit):
+        one_pass(engine, team, clock)
+    write("a resolve", created=clock())
+    held = one_pass(engine, team, clock)
+    clock.time -= HOUR
+    one_pass(engine, team, clock)
+
+    assert held == Pass()
+    assert team.told == ["a trigger", "a trigger", "a resolve"]
+
+
 def test_acknowledgement_keeps_renewals(engine: Engine, write: Callable[..., None]) -> None:
     """That somebody is at it does not end the reminders, and a second trigger begins them anew."""
     write("a trigger", "a acknowledge", "a resolve")

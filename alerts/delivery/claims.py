@@ -69,7 +69,7 @@ def claim_letter(
     Of letters about one thing only the first unfinished one is free, so that a resolve never comes
     before its trigger; a renewal waits for all of them.
     """
-    free = and_(OUTBOX.c.receiver == receiver, _is_takeable(params, now), ~_is_blocked(now))
+    free = and_(OUTBOX.c.receiver == receiver, _is_takeable(params, now), ~_is_blocked(params, now))
     query = select(OUTBOX).where(free).order_by(OUTBOX.c.due, OUTBOX.c.id).limit(1)
     row: RowMapping | None = (
         connection.execute(query.with_for_update(skip_locked=True)).mappings().first()
@@ -103,13 +103,13 @@ def _is_takeable(params: ClaimParams, now: datetime) -> ColumnElement[bool]:
     )
 
 
-def _is_blocked(now: datetime) -> ColumnElement[bool]:
+def _is_blocked(params: ClaimParams, now: datetime) -> ColumnElement[bool]:
     """Return whether another letter about the same thing comes first."""
     other = OUTBOX.alias("other")
     is_earlier = and_(other.c.action != RENEW, other.c.id < OUTBOX.c.id)
-    is_renewing = and_(
-        other.c.action == RENEW, other.c.state == "claimed", other.c.claimed_until > now
-    )
+    lease = now + timedelta(seconds=params.lease_seconds)
+    is_held = and_(other.c.claimed_until > now, other.c.claimed_until <= lease)
+    is_renewing = and_(other.c.action == RENEW, other.c.state == "claimed", is_held)
     first = or_(
         and_(OUTBOX.c.action != RENEW, or_(is_earlier, is_renewing)),
         and_(OUTBOX.c.action == RENEW, other.c.action != RENEW),
