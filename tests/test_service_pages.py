@@ -270,6 +270,20 @@ def test_logout(browse: Callable[..., Browser]) -> None:
     assert browser.client.get("/").status_code == 303
 
 
+def test_without_tokens(browse: Callable[..., Browser]) -> None:
+    """Without a login a link to this machine is followed, and a form from elsewhere is not."""
+    browser = browse(None, anonymous_scopes=frozenset(Scope))
+    browser.client.base_url = "http://localhost"
+    elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    followed = browser.client.get("/", headers=elsewhere)
+    form = f"{browser.incident()}/acknowledge"
+    fields = browser.fields(browser.incident(), form)
+    answers = [browser.client.post(form, data=fields, headers=one) for one in (elsewhere, {})]
+
+    assert followed.status_code == 200
+    assert [one.headers["Location"] for one in answers] == ["/login?next=/", browser.incident()]
+
+
 def test_https(browse: Callable[..., Browser]) -> None:
     """Over TLS the cookie never goes without."""
     client = browse(None, is_https=True).client

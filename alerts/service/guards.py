@@ -21,6 +21,9 @@ from alerts.service.tokens import Scope, Token, find_token
 ANONYMOUS: Final = "(anonymous)"
 """What the history calls somebody who needed no token; no token can have this name."""
 
+SAME_SITE: Final = frozenset({"same-origin", "none"})
+"""What a browser says in `Sec-Fetch-Site` of a page of ours, or of a person; programs say none."""
+
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _BEARER: Final = HTTPBearer(
@@ -57,12 +60,12 @@ class Guard:
         self._now = now
         self._buckets: dict[str, TokenBucket] = {}
 
-    def caller_of_token(self, secret: str | None, host: str | None) -> Caller:
+    def caller_of_token(self, secret: str | None, *, is_here: bool) -> Caller:
         """Return who shows a token, after counting the request.
 
         Args:
             secret: What they show; null for nothing.
-            host: By which name they reach us.
+            is_here: Whether the request comes from this machine itself; see `comes_from_here`.
 
         Raises:
             HTTPException: 401 for a token that nobody has, 429 for one request too many.
@@ -72,16 +75,16 @@ class Guard:
             self._count(ANONYMOUS, self._settings.anonymous_rate)
             if secret is not None:
                 raise _unauthorized("this token is not known", 'error="invalid_token"')
-            return self._anonymous(host)
+            return self._anonymous(is_here=is_here)
         self._count(token.name, token.rate)
         return Caller(name=token.name, scopes=token.scopes)
 
-    def caller_of_cookie(self, cookie: str | None, host: str | None) -> Caller:
+    def caller_of_cookie(self, cookie: str | None, *, is_here: bool) -> Caller:
         """Return whose browser asks, after counting the request; a login that is over is none.
 
         Args:
             cookie: The cookie of the login; null for none.
-            host: By which name they reach us.
+            is_here: Whether the request comes from this machine itself; see `comes_from_here`.
 
         Raises:
             HTTPException: 429 for one request too many.
@@ -90,16 +93,12 @@ class Guard:
         token = self._token_named(session.name) if session else None
         if not session or token is None:
             self._count(ANONYMOUS, self._settings.anonymous_rate)
-            return self._anonymous(host)
+            return self._anonymous(is_here=is_here)
         self._count(token.name, token.rate)
         return Caller(name=token.name, scopes=token.scopes, session=session)
 
-    def _anonymous(self, host: str | None) -> Caller:
-        """Return somebody without a token: only this machine's own names open anything to them.
-
-        A page elsewhere may let its own name point at this machine; then that name is asked for.
-        """
-        is_here = host in _LOOPBACK_NAMES
+    def _anonymous(self, *, is_here: bool) -> Caller:
+        """Return somebody without a token; what is open to them is open to this machine alone."""
         scopes = self._settings.anonymous_scopes if is_here else frozenset[Scope]()
         return Caller(name=ANONYMOUS, scopes=scopes)
 
@@ -120,6 +119,17 @@ def guard_of(request: Request) -> Guard:
     return cast("Guard", request.app.state.guard)
 
 
+def comes_from_here(request: Request) -> bool:
+    """Return whether a request asks for this machine by its own name, and not for another site.
+
+    A page elsewhere may let its own name point at this machine, or send a form to it from within a
+    browser of ours: the browser then says so. A link in a chat may be followed.
+    """
+    is_followed = request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+    is_ours = request.headers.get("sec-fetch-site", "none") in SAME_SITE
+    return request.url.hostname in _LOOPBACK_NAMES and (is_ours or is_followed)
+
+
 async def caller(
     needed: SecurityScopes,
     request: Request,
@@ -130,9 +140,8 @@ async def caller(
     Raises:
         HTTPException: 401 without a known token, 403 where it does not allow this, 429.
     """
-    found = guard_of(request).caller_of_token(
-        shown.credentials if shown else None, request.url.hostname
-    )
+    secret = shown.credentials if shown else None
+    found = guard_of(request).caller_of_token(secret, is_here=comes_from_here(request))
     missing = set(needed.scopes) - found.scopes
     if missing and shown is None:
         raise _unauthorized("a token is needed: Authorization: Bearer TOKEN")
@@ -151,7 +160,8 @@ async def page_caller(needed: SecurityScopes, request: Request) -> Caller:
     Raises:
         HTTPException: 303 to the login, 403 where the login does not allow this, 429.
     """
-    found = guard_of(request).caller_of_cookie(request.cookies.get(COOKIE), request.url.hostname)
+    cookie = request.cookies.get(COOKIE)
+    found = guard_of(request).caller_of_cookie(cookie, is_here=comes_from_here(request))
     if set(needed.scopes) <= found.scopes:
         return found
     if found.session is not None:

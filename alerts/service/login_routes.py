@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from alerts.service.guards import guard_of
+from alerts.service.guards import SAME_SITE, guard_of
 from alerts.service.pages.rendering import whole_page
 from alerts.service.pages.views import ReaderView, form_session
 from alerts.service.parts import Parts, ServiceParts
@@ -25,7 +25,6 @@ ROUTES: Final = APIRouter()
 
 _HERE: Final = re.compile(r"/(?!/)[A-Za-z0-9/_.-]{0,200}")
 """A path of ours: what a login may lead to."""
-_SAME_SITE: Final = frozenset({"same-origin", "none"})
 
 
 @ROUTES.get("/login")
@@ -46,10 +45,10 @@ async def login(
     Raises:
         HTTPException: 403 for a form of another site, 429 for one try too many.
     """
-    if request.headers.get("sec-fetch-site", "none") not in _SAME_SITE:
+    if request.headers.get("sec-fetch-site", "none") not in SAME_SITE:
         raise HTTPException(403, "log in on a page of this service")
     try:
-        caller = guard_of(request).caller_of_token(token.strip(), request.url.hostname)
+        caller = guard_of(request).caller_of_token(token.strip(), is_here=False)
     except HTTPException as error:
         if error.status_code != 401:  # noqa: PLR2004 -- the status of a token that nobody has
             raise
