@@ -425,11 +425,13 @@ def test_maintenance(store: IncidentStore) -> None:
     )
     store.put_maintenance(replace(window, why="tests"))
     store.put_maintenance(window)
+    store.refresh(found(8, slow(1, onset=-60, cleared=2)), now=minute(8))
+    store.act(listed(store)[0].id, "note", actor="ann", at=minute(8), key="1", note="over")
     store.refresh(found(9, slow(12)), now=minute(9))
-    (during,) = listed(store)
+    during = listed(store)[-1]
     quiet = sent(store)
     store.refresh(found(31, slow(12)), now=minute(31))
-    (after,) = listed(store)
+    after = listed(store)[-1]
 
     assert (during.maintenance, quiet, after.maintenance, sent(store)) == (
         "w",

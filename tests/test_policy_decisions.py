@@ -68,7 +68,7 @@ def was_sent(record: IncidentRecord, receiver: str, **other: Any) -> Sent:
     """Return that a receiver was told of an incident as a page, an hour before noon."""
     key = incident_dedup_key(record.id, other.pop("severity", "page"))
     at = NOON - timedelta(hours=1)
-    usual: dict[str, Any] = {"action": "trigger", "at": at, "due": at, "count": 1}
+    usual: dict[str, Any] = {"action": "trigger", "at": at, "due": at, "triggered": at, "count": 1}
     return Sent(receiver=receiver, dedup_key=key, **{**usual, **other})
 
 
@@ -123,6 +123,12 @@ def test_the_end_of_what_waits(page: IncidentRecord) -> None:
             {"acknowledged": True, "action": "acknowledge"},
             [],
             id="they know that",
+        ),
+        pytest.param(
+            {"acknowledged_at": NOON - timedelta(hours=2), "state": "acknowledged"},
+            {},
+            [],
+            id="who took the ticket has not taken the page",
         ),
         pytest.param({"state": "resolved", "resolved_at": NOON}, {}, ["resolve"], id="it is over"),
         pytest.param(

@@ -119,6 +119,12 @@ LATE = START + timedelta(minutes=30)
             id="a cause without a clock",
         ),
         pytest.param(
+            [incident("a", RACK, state="resolved", resolved_at=START), incident("b", slow())],
+            {},
+            {},
+            id="what is over explains nothing",
+        ),
+        pytest.param(
             [incident("a", LEAF), incident("b", LEAF)],
             {},
             {},

@@ -28,6 +28,7 @@ class Sent:
         action: What it was told last.
         at: When that was decided.
         due: When all of it is sent, at the earliest.
+        triggered: When it was decided to tell it that there is one.
         count: How many messages it was sent.
         acknowledged: Whether it knows that somebody works on it.
     """
@@ -37,6 +38,7 @@ class Sent:
     action: OutgoingAction
     at: datetime
     due: datetime
+    triggered: datetime
     count: int
     acknowledged: bool = False
 
@@ -122,8 +124,9 @@ class _Desk:
             known = kept.get(name)
             if known is None:
                 yield from self._trigger(name, severity)
-            elif self._record.acknowledged_at is not None:
-                if not known.acknowledged:
+            elif (taken := self._record.acknowledged_at) is not None:
+                # Who took the ticket has not taken the page that it became.
+                if not known.acknowledged and taken >= known.triggered:
                     yield self._next(known, "acknowledge", "somebody works on it")
             elif self._is_due(known, repeat):
                 yield self._next(known, "renew", "nobody has acknowledged it")

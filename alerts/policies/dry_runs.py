@@ -208,6 +208,7 @@ def _note(told: list[Sent], message: Outgoing, now: datetime) -> None:
             action=message.action,
             at=now,
             due=max(message.due, before.due) if before else message.due,
+            triggered=before.triggered if before and message.action != "trigger" else now,
             count=before.count + 1 if before else 1,
             acknowledged=known and message.action != "trigger",
         )

@@ -51,7 +51,7 @@ def decide_quiet(
     """Return what keeps each incident quiet now, by id.
 
     Args:
-        records: Incidents that are not over, with what they are about, by id.
+        records: Incidents, with what they are about, by id; one that is over explains nothing.
         windows: Work that people declared; that of the policy comes on top.
         policy: What explains what.
         now: The time.
@@ -76,7 +76,11 @@ def _explained(
 ) -> dict[str, str]:
     """Return the incidents that another explains, each with the first that does."""
     ordered = sorted(records.values(), key=lambda pair: _causes_first(pair[0]))
-    causes = [pair for pair in ordered if any(one.source.fit(pair[1]) for one in policy.inhibition)]
+    causes = [
+        (record, traits)
+        for record, traits in ordered
+        if record.state != "resolved" and any(rule.source.fit(traits) for rule in policy.inhibition)
+    ]
     found: dict[str, str] = {}
     for target, about in ordered:
         for source, cause in causes:
@@ -147,6 +151,7 @@ def _as_alerts(record: IncidentRecord, traits: Traits) -> list[SentAlert]:
         SentAlert(
             labels={"severity": record.severity, "objective": objective, "run": run},
             received=received,
+            resolved=record.resolved_at,
         )
         for objective, run in sorted(traits.objectives)
     ]

@@ -40,7 +40,8 @@ def notify(
     standing = records_where(
         connection, INCIDENTS.c.state != "resolved", INCIDENTS.c.merged_into.is_(None)
     )
-    quiet = _quiet(connection, standing, telling, now)
+    over = [one.after for one in changes if one.before is None and one.after.state == "resolved"]
+    quiet = _quiet(connection, [*standing, *over], telling, now)
     marked = {one.id: _mark(connection, one, quiet[one.id], now) for one in standing}
     told = {one.after.id: one for one in changes}
     whole = {
@@ -56,9 +57,9 @@ def notify(
 
 
 def _quiet(
-    connection: Connection, standing: Sequence[IncidentRecord], telling: Telling, now: datetime
+    connection: Connection, records: Sequence[IncidentRecord], telling: Telling, now: datetime
 ) -> dict[str, Quiet]:
-    about = {one.id: (one, traits_of(one, telling.upstream)) for one in standing}
+    about = {one.id: (one, traits_of(one, telling.upstream)) for one in records}
     windows = maintenance_after(connection, now)
     return decide_quiet(about, windows, telling.policy, now=now)
 

@@ -50,6 +50,7 @@ def sent_of(connection: Connection, incidents: Sequence[str]) -> Mapping[str, Se
             func.count().label("count"),
             func.max(OUTBOX.c.due).label("due"),
             (acknowledged > triggered).label("acknowledged"),
+            func.max(case((OUTBOX.c.action == "trigger", OUTBOX.c.created))).label("triggered"),
         )
         .where(ours)
         .group_by(OUTBOX.c.incident, OUTBOX.c.receiver, OUTBOX.c.dedup_key)
@@ -72,6 +73,7 @@ def sent_of(connection: Connection, incidents: Sequence[str]) -> Mapping[str, Se
                 action=row["action"],
                 at=row["created"],
                 due=row["due"],
+                triggered=row["triggered"] or row["created"],
                 count=row["count"],
                 acknowledged=bool(row["acknowledged"]),
             )
