@@ -45,7 +45,8 @@ class GateParams:
     """When a unit is a lemon.
 
     Attributes:
-        max_false_share: Of the units that are flagged, so many may be so by luck (q-value).
+        max_false_share: Of the units that are flagged, so many may be so by luck (q-value). In a
+            fleet without a lemon it is the chance that anybody is flagged at all.
         min_failures: Weighted failures below which nothing is said.
         min_named_jobs: Jobs whose end must name it ...
         max_family_chance: ... unless its other signals come by luck with at most this chance.
@@ -54,7 +55,7 @@ class GateParams:
             did it.
     """
 
-    max_false_share: float = 0.1
+    max_false_share: float = 0.01
     min_failures: float = 2.0
     min_named_jobs: int = 2
     max_family_chance: float = 0.05

@@ -6,9 +6,11 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
+from detectors.lemon_events import find_score_events
 from detectors.lemon_params import LemonParams
 from detectors.lemons import LemonReview
 from detectors.verdicts import Evidence, Verdict, rfc3339, verdict_json
+from paceline.goodput_output import plain_rows
 
 MAX_SHOWN: Final = 5
 """Events of a lemon that the text shows; the JSON holds all that the verdict has."""
@@ -19,20 +21,39 @@ _COLUMNS: Final = (
 )
 
 
-def lemon_bytes(review: LemonReview, top: int) -> bytes:
+def lemon_bytes(review: LemonReview, params: LemonParams, top: int) -> bytes:
     """Return verdicts, ranking and history as JSON, indented, with a final line break.
 
     Args:
         review: What was found.
-        top: How many of the ranking to tell.
+        params: What it was found with.
+        top: How many of the ranking to tell, each with the events behind its score.
     """
-    ranking = [] if review.history is None else review.ranking.head(top).select(_COLUMNS).to_dicts()
+    ranking = _opened_ranking(review, params, top)
     told = {
         "verdicts": [verdict_json(one) for one in review.verdicts],
         "ranking": ranking,
         "history": _facts(review),
     }
     return orjson.dumps(told, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _opened_ranking(review: LemonReview, params: LemonParams, top: int) -> list[dict[str, Any]]:
+    """Return the first of the ranking with their events."""
+    if review.history is None:
+        return []
+    shown = review.ranking.head(top).select(_COLUMNS)
+    events = find_score_events(review.history, params.history.decay)
+    told = [
+        events.filter(
+            pl.col("host") == unit["host"], pl.col("part").eq_missing(pl.lit(unit["part"]))
+        )
+        for unit in shown.iter_rows(named=True)
+    ]
+    return [
+        unit | {"events": plain_rows(own.drop("host", "part"))}
+        for unit, own in zip(shown.to_dicts(), told, strict=True)
+    ]
 
 
 def _facts(review: LemonReview) -> dict[str, object]:
@@ -100,7 +121,8 @@ def _ranking_text(ranking: pl.DataFrame) -> str:
     """Return the ranking as a table: score, failures, use, rate and its interval, who."""
     lines = ["  score  failures  days  rate  90 % interval   who"]
     lines += [_row(unit) for unit in ranking.iter_rows(named=True)]
-    return "\n".join(["The worst by score; a rank alone flags nobody", *lines, ""])
+    title = "The worst by score; a rank alone flags nobody; --node NAME opens a score"
+    return "\n".join([title, *lines, ""])
 
 
 def _row(unit: Mapping[str, Any]) -> str:
@@ -110,3 +132,54 @@ def _row(unit: Mapping[str, Any]) -> str:
         f"  {unit['score']:5.2f}  {unit['failures']:8.2f}  {unit['days']:4.0f}  "
         f"{unit['ratio']:4.1f}  {unit['ratio_low']:5.1f} to {unit['ratio_high']:5.1f}  {who}{tier}"
     )
+
+
+class UnknownNodeError(ValueError):
+    """Nobody of that name ran a job."""
+
+
+def score_text(review: LemonReview, params: LemonParams, node: str) -> str:
+    """Return what the score of a node, and of parts that failed in it, is made of.
+
+    Args:
+        review: What was found, of a history that was long enough.
+        params: What it was found with.
+        node: Its name.
+
+    Raises:
+        UnknownNodeError: No job ran there.
+    """
+    units = review.ranking.filter(pl.col("host") == node) if review.ranking.width else None
+    if review.history is None or units is None or units.is_empty():
+        raise UnknownNodeError(
+            f"wanted a node that ran jobs, found '{node}'; --format json --top 9999 lists them"
+        )
+    events = find_score_events(review.history, params.history.decay)
+    return "\n".join(
+        _opened(unit, events.filter(pl.col("host") == node)) for unit in units.to_dicts()
+    )
+
+
+def _opened(unit: Mapping[str, Any], events: pl.DataFrame) -> str:
+    """Return one score with its events."""
+    own = events.filter(pl.col("part").eq_missing(pl.lit(unit["part"])))
+    who = unit["host"] if unit["part"] is None else f"{unit['part']} on {unit['host']}"
+    verdict = f"flagged, {unit['tier']}" if unit["tier"] else "not flagged"
+    made = (
+        f"  score {unit['score']:.2f} = {unit['failures']:.2f} of its failures as history fades + "
+        f"{unit['score'] - unit['failures']:.2f} of nodes named like it; "
+        f"{unit['days']:.0f} days of use; times in UTC"
+    )
+    lines = [f"{who}: {verdict} (q {unit['q_value']:.2g})", made]
+    lines += [f"  {_event_text(row)}" for row in own.iter_rows(named=True)]
+    lines += [] if own.height else ["  nothing is known against it"]
+    return "\n".join([*lines, ""])
+
+
+def _event_text(row: Mapping[str, Any]) -> str:
+    time = f"{row['time']:%Y-%m-%d %H:%M}"
+    quote = f"{row['what'] or 'nothing says why'} [{row['source'] or 'jobs'}]"
+    if row["kind"] != "failure":
+        return f"{time}         {row['kind']}: {quote}"
+    shared = "" if row["is_named"] else "one of several that may have been it: "
+    return f"{time}  +{row['counts']:.2f}  job {row['run']} failed: {shared}{quote}"

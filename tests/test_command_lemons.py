@@ -77,6 +77,34 @@ def test_json(fleet: Path) -> None:
     ) == (0, [("lemon", "host")], ["node07"], {"nodes": 32, "failed_jobs": 5, "named_jobs": 5})
 
 
+def test_a_score_opens(fleet: Path, golden: Callable[[str, str], None]) -> None:
+    """The score of any node is told event by event, also where nothing is known against it."""
+    code, output = asked(str(fleet), "--node", "node07")
+    calm = asked(str(fleet), "--node", "node01")
+
+    assert (code, calm[0], "nothing is known against it" in calm[1]) == (0, 0, True)
+    golden("lemon_score.txt", output)
+
+
+def test_each_row_opens(fleet: Path) -> None:
+    """What the events of a row add up to is its own part of the score."""
+    _, text = asked(str(fleet), "--format", "json", "--top", "3")
+    for row in json.loads(text)["ranking"]:
+        counts = [one["counts"] for one in row["events"] if one["kind"] == "failure"]
+        assert sum(counts) == pytest.approx(row["failures"])
+
+
+def test_nobody_of_that_name(fleet: Path) -> None:
+    """A node that ran no job, and a history that judges nobody, open into nothing."""
+    unknown = asked(str(fleet), "--node", "nod")
+    early = asked(str(fleet), "--node", "node07", "--as-of", "2026-01-05")
+
+    assert [(code, "wanted a node that ran jobs" in text) for code, text in (unknown, early)] == [
+        (2, True),
+        (2, True),
+    ]
+
+
 def test_analyze_tells_lemons_too(fleet: Path) -> None:
     """The analysis of the same folder names the same node."""
     result = RUN.invoke(app, ["analyze", str(fleet), "--format", "json"])

@@ -20,10 +20,10 @@ from paceline.commands.arguments import (
     zone_name,
 )
 from paceline.history import read_history
-from paceline.lemon_output import lemon_bytes, lemon_text
+from paceline.lemon_output import UnknownNodeError, lemon_bytes, lemon_text, score_text
 
 
-def lemons_command(
+def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATH...", help="Accounts, logs and node states, or a store."),
@@ -33,6 +33,10 @@ def lemons_command(
         datetime | None, typer.Option(help="Judge as of this time, in UTC; default: the last job.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many of the ranking to print.")] = 20,
+    node: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Open the score of this node, event by event."),
+    ] = None,
     time_zone: Annotated[
         str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
     ] = "UTC",
@@ -50,4 +54,12 @@ def lemons_command(
     asked = replace(params.history, as_of=as_of and utc(as_of))
     params = replace(params, history=asked)
     review = review_lemons(Records.of(reading), params)
-    answer(output, lambda: lemon_bytes(review, top), lambda: lemon_text(review, params, top))
+    if node is not None and output is Format.TEXT:
+        try:
+            typer.echo(score_text(review, params, node), nl=False)
+        except UnknownNodeError as error:
+            raise refused(str(error)) from error
+        return
+    answer(
+        output, lambda: lemon_bytes(review, params, top), lambda: lemon_text(review, params, top)
+    )
