@@ -154,7 +154,7 @@ def _runs(fleet: Fleet) -> Iterator[Series]:
 def _ranks(fleet: Fleet) -> Iterator[Series]:
     for node in range(fleet.nodes):
         for gpu in range(fleet.gpus):
-            is_culprit = (node, gpu) == (CULPRIT_NODE, CULPRIT_GPU)
+            is_culprit = (node, gpu) == (CULPRIT_NODE, fleet.gpus - 1)
             labels = {
                 "run": "llama" if node < fleet.nodes - 1 else "vision",
                 "rank": str(node * fleet.gpus + gpu),
@@ -206,7 +206,7 @@ def _nodes(fleet: Fleet) -> Iterator[Series]:
 def _devices(fleet: Fleet) -> Iterator[Series]:
     for node in range(fleet.nodes):
         for gpu in range(fleet.gpus):
-            is_culprit = (node, gpu) == (CULPRIT_NODE, CULPRIT_GPU)
+            is_culprit = (node, gpu) == (CULPRIT_NODE, fleet.gpus - 1)
             yield from _gpu(fleet, node, gpu, is_culprit=is_culprit)
             labels = {"node": node_name(node), "device": device_name(node, gpu)}
             for signal, sick in (("sm_clock_hertz", 0.7), ("temperature_celsius", 1.3)):

@@ -31,7 +31,9 @@ class Field:
 
     Attributes:
         unit: Grafana's id of the unit.
-        steps: Colour and the value from which it holds, ascending; below the first all is grey.
+        steps: Colour and the value from which it holds, ascending.
+        base: Colour below the first step; one that warns where values may be below zero, since a
+            base without a value takes them all, and grey would hide them.
         decimals: Digits after the point; None leaves the choice to Grafana.
         min_value: Lower end of axis or bar; None fits it to the data.
         max_value: Upper end of axis or bar; None fits it to the data.
@@ -41,6 +43,7 @@ class Field:
 
     unit: str
     steps: Steps = ()
+    base: str = NO_DATA_COLOR
     decimals: int | None = None
     min_value: float | None = None
     max_value: float | None = None
@@ -48,10 +51,10 @@ class Field:
     links: tuple[Json, ...] = ()
 
 
-def build_steps(steps: Steps) -> list[Json]:
-    """Return threshold steps on a grey base."""
-    base: Json = {"color": NO_DATA_COLOR, "value": None}
-    return [base, *({"color": color, "value": value} for color, value in steps)]
+def build_steps(steps: Steps, base: str = NO_DATA_COLOR) -> list[Json]:
+    """Return threshold steps on a base, which is grey unless values may be below zero."""
+    first: Json = {"color": base, "value": None}
+    return [first, *({"color": color, "value": value} for color, value in steps)]
 
 
 def build_defaults(field: Field) -> Json:
@@ -64,7 +67,7 @@ def build_defaults(field: Field) -> Json:
         "max": field.max_value,
         "min": field.min_value,
         "noValue": NO_DATA_TEXT,
-        "thresholds": {"mode": "absolute", "steps": build_steps(field.steps)},
+        "thresholds": {"mode": "absolute", "steps": build_steps(field.steps, field.base)},
         "unit": field.unit,
     }
 

@@ -83,7 +83,7 @@ def build_stat(caption: Caption, queries: Sequence[Query], field: Field) -> Json
         reduceCalc="lastNotNull",
         noValue=NO_DATA_TEXT,
         format=field.unit,
-        thresholds=build_steps(field.steps),
+        thresholds=build_steps(field.steps, field.base),
         extraJson={"fieldConfig": {"defaults": build_defaults(field)}},
     )
 
@@ -219,6 +219,7 @@ class Columns:
         overrides: Looks of single columns, by new head.
         sort_by: Head of the column whose largest value stands on top.
         links: Where a click on a row leads.
+        hidden: Fields that only join the answers.
     """
 
     order: tuple[str, ...]
@@ -226,6 +227,7 @@ class Columns:
     overrides: tuple[Json, ...]
     sort_by: str
     links: tuple[Json, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 def build_table(caption: Caption, queries: Sequence[Query], field: Field, columns: Columns) -> Json:
@@ -243,7 +245,7 @@ def build_table(caption: Caption, queries: Sequence[Query], field: Field, column
     organize: Json = {
         "id": "organize",
         "options": {
-            "excludeByName": {"Time": True},
+            "excludeByName": dict.fromkeys(("Time", *columns.hidden), True),
             "includeByName": {},
             "indexByName": {name: index for index, name in enumerate(columns.order)},
             "renameByName": columns.names,

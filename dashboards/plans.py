@@ -33,6 +33,7 @@ Queries: TypeAlias = Sequence[Query]
 
 STAT_HEIGHT: Final = 4
 PLOT_HEIGHT: Final = 8
+NOTE_HEIGHT: Final = 5
 COLLAPSED_ROWS: Final = frozenset({"Evidence"})
 """Rows that the reader opens: what the others rest on."""
 

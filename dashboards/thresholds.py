@@ -78,7 +78,8 @@ OFF_PEERS_STEPS = (
 FIT_STEPS = (("red", 0.0), ("orange", MIN_USABLE_SHARE), ("green", MIN_FIT_SHARE))
 LEMON_STEPS = (("green", 0.0), ("orange", MIN_LEMON_SCORE), ("red", MIN_BAD_LEMON_SCORE))
 PAUSED_STEPS = (("green", 0.0), ("orange", MIN_PAUSED_SHARE), ("red", MIN_MUCH_PAUSED_SHARE))
-BUDGET_STEPS = (("red", -1e9), ("orange", 0.0), ("green", MIN_CALM_BUDGET_SHARE))
+BUDGET_STEPS = (("orange", 0.0), ("green", MIN_CALM_BUDGET_SHARE))
+OVERSPENT_COLOR = "red"
 BURN_STEPS = (
     ("green", 0.0),
     *zip(("yellow", "orange", "red", "dark-red"), BURN_FACTORS, strict=True),

@@ -4,10 +4,12 @@ from typing import Final
 
 from dashboards import shared
 from dashboards.budgets import queries as ask
-from dashboards.fields import Field, build_override, build_states, build_steps
+from dashboards.fields import NO_DATA_COLOR, Field, build_override, build_states, build_steps
+from dashboards.jsontree import Json
 from dashboards.links import build_row_link, build_series_link
 from dashboards.panels import Columns, Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -17,6 +19,7 @@ from dashboards.plans import (
     plan_note,
     plan_stat,
     plan_table,
+    taller,
 )
 from dashboards.thresholds import (
     BAD_COUNT_STEPS,
@@ -24,10 +27,15 @@ from dashboards.thresholds import (
     BURN_STEPS,
     INFORMATION_STEPS,
     MIN_CALM_BUDGET_SHARE,
+    OVERSPENT_COLOR,
 )
 from slo.windows import BurnWindow, duration
 
 _ALERT_STATES: Final = build_states({1: ("about to", "yellow"), 2: ("fires", "red")})
+_NO_END: Final[Json] = {
+    "type": "special",
+    "options": {"match": "null+nan", "result": {"text": "spent, or nothing burns", "index": 0}},
+}
 _BURN_HEADS: Final = tuple(f"burn {duration(seconds)}" for seconds in ask.LONG_SECONDS)
 _VALUES: Final = tuple(f"Value #{letter}" for letter in "ABCDEFGH")
 _HEADS: Final = ("target", "indicator", "budget left", *_BURN_HEADS, "budget ends")
@@ -39,8 +47,8 @@ def _burn_lines(windows: tuple[BurnWindow, ...]) -> tuple[tuple[str, float], ...
     return tuple(zip(colors, sorted(float(one.factor) for one in windows), strict=True))
 
 
-def _colored(steps: tuple[tuple[str, float], ...]) -> dict[str, object]:
-    return {"mode": "absolute", "steps": build_steps(steps)}
+def _colored(steps: tuple[tuple[str, float], ...], base: str = NO_DATA_COLOR) -> dict[str, object]:
+    return {"mode": "absolute", "steps": build_steps(steps, base)}
 
 
 def _objectives() -> Plan:
@@ -67,7 +75,7 @@ def _objectives() -> Plan:
                     unit="percentunit",
                     decimals=1,
                     custom__cellOptions=shared.COLORED_TEXT,
-                    thresholds=_colored(BUDGET_STEPS),
+                    thresholds=_colored(BUDGET_STEPS, OVERSPENT_COLOR),
                 ),
                 *(
                     build_override(
@@ -79,7 +87,7 @@ def _objectives() -> Plan:
                     )
                     for head in _BURN_HEADS
                 ),
-                build_override("budget ends", unit="dateTimeFromNow"),
+                build_override("budget ends", unit="dateTimeFromNow", mappings=[_NO_END]),
             ),
             sort_by="burn 1h",
             links=(build_row_link("Show this objective alone", "aif-slo", slo="objective"),),
@@ -107,7 +115,7 @@ VERDICT: Final = (
         5,
         "Of the worst group; below zero it is overspent.",
         [now(ask.LEAST_LEFT, "left")],
-        Field(unit="percentunit", decimals=1, steps=BUDGET_STEPS),
+        Field(unit="percentunit", decimals=1, steps=BUDGET_STEPS, base=OVERSPENT_COLOR),
     ),
     plan_stat(
         "Objectives judged",
@@ -130,6 +138,7 @@ WORST: Final = (
             unit="percentunit",
             decimals=1,
             steps=BUDGET_STEPS,
+            base=OVERSPENT_COLOR,
             links=(build_series_link("Ranks of this run", "aif-job", run="run"),),
         ),
     ),
@@ -230,7 +239,13 @@ alerts above its line. *Budget ends* follows the longest window, for periods of 
 
 EVIDENCE: Final = (
     *shared.EVIDENCE,
-    plan_note(
-        "How to read this board", 24, "Read it once before your first night on call.", READING_GUIDE
+    taller(
+        plan_note(
+            "How to read this board",
+            24,
+            "Read it once before your first night on call.",
+            READING_GUIDE,
+        ),
+        NOTE_HEIGHT,
     ),
 )

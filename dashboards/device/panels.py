@@ -9,6 +9,7 @@ from dashboards.fields import Field, build_override, build_states
 from dashboards.links import build_row_link, build_series_link
 from dashboards.panels import Columns, Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -20,6 +21,7 @@ from dashboards.plans import (
     plan_note,
     plan_stat,
     plan_table,
+    taller,
 )
 from dashboards.thresholds import (
     BAD_COUNT_STEPS,
@@ -97,7 +99,7 @@ def build_worst(sources: Sources) -> tuple[Plan, ...]:
     return (
         plan_bars(
             "Furthest from their peers",
-            9,
+            8,
             "The ten devices and signals furthest off. Click one to narrow the plots to its node.",
             [now(ask.OFF_MOST, "{{node}} {{device}} {{signal}}")],
             Field(
@@ -110,7 +112,7 @@ def build_worst(sources: Sources) -> tuple[Plan, ...]:
         ),
         plan_table(
             "Suspects",
-            15,
+            16,
             "A low clock with heat or power beside it has its cause; one without wants a look "
             "inside. Few samples make a weak score.",
             [
@@ -143,12 +145,13 @@ def build_worst(sources: Sources) -> tuple[Plan, ...]:
                         thresholds={"mode": "absolute", "steps": _colored(OFF_PEERS_STEPS)},
                     ),
                     build_override("samples", unit="short", decimals=0),
-                    build_override("SM clock", unit="rotmhz", decimals=0),
+                    build_override("SM clock", unit="rotmhz", decimals=2),
                     build_override("power", unit="watt", decimals=0),
                     build_override("temperature", unit="celsius", decimals=0),
                     build_override("throttle bits", unit="none", decimals=0),
                 ),
                 sort_by="off peers",
+                hidden=("device",),
                 links=(
                     build_row_link("Narrow to this GPU", "aif-device", node="node", gpu="gpu"),
                     build_row_link("Failures of this node", "aif-lemon", node="node"),
@@ -185,18 +188,18 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
         plan_lines(
             "SM clock against the peers",
             8,
-            "The five lowest clocks and the median of all GPUs. "
+            "The lowest clocks and the median of all GPUs. "
             "A low one at full load is throttled or capped.",
             [
                 over(ask.lowest(sources, "sm_clock"), _GPU_NAME),
                 over(ask.across(sources, "sm_clock", "quantile(0.5, "), "median"),
             ],
-            Field(unit="rotmhz", decimals=0),
+            Field(unit="rotmhz", decimals=2),
         ),
         plan_lines(
             "Power over its limit",
             8,
-            "The five nearest to what they may draw. A low limit on one node is a setting.",
+            "Those nearest to what they may draw. A low limit on one node is a setting.",
             [over(ask.power_share(sources), _GPU_NAME)],
             Field(unit="percentunit", decimals=0, min_value=0),
         ),
@@ -214,22 +217,21 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
         plan_events(
             "PCIe replays",
             8,
-            "Packets sent again to the host, of the five GPUs with most. "
-            "Reseat before you replace.",
+            "Packets sent again to the host, of the GPUs with most. Reseat before you replace.",
             [over(ask.grown(sources, "pcie_replays"), _GPU_NAME)],
             _COUNT,
         ),
         plan_lines(
             "PCIe width",
             8,
-            "The five narrowest links, in lanes. Fewer than the others have: a bad seat or slot.",
+            "The narrowest links, in lanes. Fewer than the others have: a bad seat or slot.",
             [over(ask.lowest(sources, "pcie_width"), _GPU_NAME)],
             Field(unit="none", decimals=0, min_value=0),
         ),
         plan_events(
             "NVLink errors",
             8,
-            "Replays and damaged packets of the five GPUs with most. "
+            "Replays and damaged packets of the GPUs with most. "
             "A pair that grows together shares a link.",
             [
                 over(ask.grown(sources, "nvlink_replays"), f"replays {_GPU_NAME}"),
@@ -240,8 +242,7 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
         plan_events(
             "Memory errors",
             8,
-            "Corrected and uncorrected errors of the five GPUs with most. "
-            "Uncorrected ones end jobs.",
+            "Corrected and uncorrected errors of the GPUs with most. Uncorrected ones end jobs.",
             [
                 over(ask.grown(sources, "ecc_corrected"), f"corrected {_GPU_NAME}"),
                 over(ask.grown(sources, "ecc_uncorrected"), f"uncorrected {_GPU_NAME}"),
@@ -251,7 +252,7 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
         plan_lines(
             "Rows remapped",
             8,
-            "Rows that were replaced for good, of the five GPUs with most. "
+            "Rows that were replaced for good, of the GPUs with most. "
             "One that keeps growing goes back.",
             [over(ask.highest(sources, "rows_remapped"), _GPU_NAME)],
             _COUNT,
@@ -293,8 +294,14 @@ EVIDENCE: Final = (
         Field(unit="percentunit", decimals=1),
     ),
     shared.SOURCE_AGES,
-    plan_note(
-        "How to read this board", 24, "Read it once before your first night on call.", READING_GUIDE
+    taller(
+        plan_note(
+            "How to read this board",
+            24,
+            "Read it once before your first night on call.",
+            READING_GUIDE,
+        ),
+        NOTE_HEIGHT,
     ),
 )
 

@@ -7,12 +7,14 @@ one; the exporter's series are joined with them on it.
 from typing import Final
 
 from dashboards.exporters.choices import Sources
-from dashboards.selectors import select, worst_now, worst_over_time
+from dashboards.selectors import AT_END, select, worst_now, worst_over_time
 from dashboards.thresholds import MIN_OFF_PEERS_RATIO, MIN_THROTTLED_SHARE
 from slo import metrics
 
 DEVICE: Final = "node, device"
 GPU: Final = "node, gpu"
+PICKED: Final = 3
+"""Series of a query in a plot over time: legends of more cover their plots."""
 CHOSEN: Final = {"node": "$node", "gpu": "$gpu"}
 
 _SCORE: Final = select(metrics.DEVICE_PEER_RATIO)
@@ -63,12 +65,16 @@ def pending_rows(sources: Sources) -> str:
 
 
 def throttle_states(sources: Sources) -> str:
-    """Return 1 for power, plus 2 for heat, plus 4 for another GPU of the group; 0 for none."""
+    """Return 1 for power, plus 2 for heat, plus 4 for another GPU of the group; 0 for none.
+
+    Of the 25 chosen GPUs that heat holds back most at the end.
+    """
     power, heat, other = (
         f"({sources.gpus.rate(key, GPU, **CHOSEN)} > bool 0)"
         for key in ("power_throttled_ns", "heat_throttled_ns", "sync_throttled_ns")
     )
-    return f"{power} + 2 * {heat} + 4 * {other}"
+    hottest = sources.gpus.rate("heat_throttled_ns", GPU, AT_END, **CHOSEN)
+    return f"({power} + 2 * {heat} + 4 * {other}) and on ({GPU}) topk(25, {hottest})"
 
 
 def across(sources: Sources, key: str, operator: str) -> str:
@@ -77,25 +83,25 @@ def across(sources: Sources, key: str, operator: str) -> str:
 
 
 def lowest(sources: Sources, key: str) -> str:
-    """Return a value of the chosen GPUs, of the five that are lowest at the end."""
-    shown, at_end = (sources.gpus.value(key, GPU, at, **CHOSEN) for at in ("", " @ end()"))
-    return f"{shown} and on ({GPU}) bottomk(5, {at_end})"
+    """Return a value of the chosen GPUs, of the few that are lowest at the end."""
+    shown, at_end = (sources.gpus.value(key, GPU, at, **CHOSEN) for at in ("", AT_END))
+    return f"{shown} and on ({GPU}) bottomk({PICKED}, {at_end})"
 
 
 def highest(sources: Sources, key: str) -> str:
-    """Return a value of the chosen GPUs, of the five that are highest at the end."""
-    return worst_over_time(5, GPU, lambda at: sources.gpus.value(key, GPU, at, **CHOSEN))
+    """Return a value of the chosen GPUs, of the few that are highest at the end."""
+    return worst_over_time(PICKED, GPU, lambda at: sources.gpus.value(key, GPU, at, **CHOSEN))
 
 
 def grown(sources: Sources, key: str) -> str:
-    """Return the growth of a counter of the chosen GPUs, of the five that grew most at the end."""
-    return worst_over_time(5, GPU, lambda at: sources.gpus.increase(key, GPU, at, **CHOSEN))
+    """Return the growth of a counter of the chosen GPUs, of the few that grew most at the end."""
+    return worst_over_time(PICKED, GPU, lambda at: sources.gpus.increase(key, GPU, at, **CHOSEN))
 
 
 def power_share(sources: Sources) -> str:
-    """Return power over the enforced limit, of the five chosen GPUs that are nearest to it."""
+    """Return power over the enforced limit, of the few chosen GPUs that are nearest to it."""
     return worst_over_time(
-        5,
+        PICKED,
         GPU,
         lambda at: (
             f"({sources.gpus.value('power', GPU, at, **CHOSEN)}"

@@ -9,6 +9,7 @@ from dashboards.fields import Field, build_override, build_states
 from dashboards.links import build_row_link, build_series_link
 from dashboards.panels import Columns, Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -18,6 +19,7 @@ from dashboards.plans import (
     plan_note,
     plan_stat,
     plan_table,
+    taller,
 )
 from dashboards.thresholds import BAD_COUNT_STEPS, COUNT_STEPS, PAUSED_STEPS
 
@@ -117,7 +119,7 @@ def build_worst(sources: Sources) -> tuple[Plan, ...]:
                         mappings=list(_PORT_STATES),
                         custom__cellOptions=shared.COLORED_TEXT,
                     ),
-                    build_override("errors", unit="pps", decimals=2),
+                    build_override("errors", unit="suffix: /s", decimals=2),
                     build_override("beyond correction", unit="short", decimals=0),
                     build_override("cleared", unit="dtdurations", decimals=0),
                 ),
@@ -186,7 +188,13 @@ host.
 
 EVIDENCE: Final = (
     *shared.EVIDENCE,
-    plan_note(
-        "How to read this board", 24, "Read it once before your first night on call.", READING_GUIDE
+    taller(
+        plan_note(
+            "How to read this board",
+            24,
+            "Read it once before your first night on call.",
+            READING_GUIDE,
+        ),
+        NOTE_HEIGHT,
     ),
 )

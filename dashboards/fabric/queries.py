@@ -13,6 +13,8 @@ from slo import metrics
 
 PORT: Final = "switch, port"
 CARD: Final = "node, device"
+PICKED: Final = 3
+"""Series of a query in a plot over time: legends of more cover their plots."""
 CHOSEN: Final = {"switch": "$switch", "port": "$port"}
 
 _SCORE: Final = select(metrics.LINK_FAULT_SCORE)
@@ -78,22 +80,24 @@ def states(sources: Sources) -> str:
 
 
 def grown(sources: Sources, key: str) -> str:
-    """Return the growth of a counter of the chosen ports, of the five that grew most at the end."""
-    return worst_over_time(5, PORT, lambda at: sources.streams.increase(key, PORT, at, **CHOSEN))
+    """Return the growth of a counter of the chosen ports, of the few that grew most at the end."""
+    return worst_over_time(
+        PICKED, PORT, lambda at: sources.streams.increase(key, PORT, at, **CHOSEN)
+    )
 
 
 def discards(sources: Sources) -> str:
     """Return packets dropped by queue, of the chosen ports that dropped most."""
     labels = f"{PORT}, queue"
     return worst_over_time(
-        5, labels, lambda at: sources.streams.rate("queue_drops", labels, at, **CHOSEN)
+        PICKED, labels, lambda at: sources.streams.rate("queue_drops", labels, at, **CHOSEN)
     )
 
 
 def marks(sources: Sources) -> str:
     """Return packets marked for congestion, of the chosen ports that marked most."""
     return worst_over_time(
-        5, PORT, lambda at: sources.streams.rate("ecn_marked", PORT, at, **CHOSEN)
+        PICKED, PORT, lambda at: sources.streams.rate("ecn_marked", PORT, at, **CHOSEN)
     )
 
 
@@ -108,10 +112,10 @@ def hottest(sources: Sources) -> str:
 
 
 def darkest(sources: Sources, key: str) -> str:
-    """Return optical power of the five lanes that are darkest at the end."""
+    """Return optical power of the few lanes that are darkest at the end."""
     lane = "switch, module, lane"
     shown, at_end = (sources.streams.value(key, lane, at, switch="$switch") for at in ("", AT_END))
-    return f"{shown} and on ({lane}) bottomk(5, {at_end})"
+    return f"{shown} and on ({lane}) bottomk({PICKED}, {at_end})"
 
 
 def light_limit(sources: Sources) -> str:
@@ -122,7 +126,7 @@ def light_limit(sources: Sources) -> str:
 def line_share(sources: Sources, key: str) -> str:
     """Return traffic over line rate, of the fullest chosen ports."""
     return worst_over_time(
-        5,
+        PICKED,
         PORT,
         lambda at: (
             f"({sources.ports.rate(key, PORT, at, **CHOSEN)}"
@@ -135,7 +139,7 @@ def imbalance(sources: Sources) -> str:
     """Return the fullest port over the mean port of the switches that are least in balance."""
     sent = sources.ports.rate
     return worst_over_time(
-        5,
+        PICKED,
         "switch",
         lambda at: (
             f"(max by (switch) ({sent('bytes_out', PORT, at, **CHOSEN)})"
@@ -145,21 +149,21 @@ def imbalance(sources: Sources) -> str:
 
 
 def card_rates(sources: Sources, key: str) -> str:
-    """Return the growth a second of a counter of cards, of the five that grow most at the end."""
-    return worst_over_time(5, CARD, lambda at: sources.hosts.rate(key, CARD, at))
+    """Return the growth a second of a counter of cards, of the few that grow most at the end."""
+    return worst_over_time(PICKED, CARD, lambda at: sources.hosts.rate(key, CARD, at))
 
 
 def card_counts(sources: Sources, key: str) -> str:
-    """Return the growth of a counter of cards, of the five that grew most at the end."""
-    return worst_over_time(5, CARD, lambda at: sources.hosts.increase(key, CARD, at))
+    """Return the growth of a counter of cards, of the few that grew most at the end."""
+    return worst_over_time(PICKED, CARD, lambda at: sources.hosts.increase(key, CARD, at))
 
 
 def paused_time(sources: Sources, key: str) -> str:
     """Return the share of time in pause, from microseconds, of the cards that pause most."""
-    return worst_over_time(5, CARD, lambda at: f"({sources.hosts.rate(key, CARD, at)} / 1e6)")
+    return worst_over_time(PICKED, CARD, lambda at: f"({sources.hosts.rate(key, CARD, at)} / 1e6)")
 
 
 def _modules(sources: Sources, key: str, labels: str) -> str:
     return worst_over_time(
-        5, labels, lambda at: sources.streams.value(key, labels, at, switch="$switch")
+        PICKED, labels, lambda at: sources.streams.value(key, labels, at, switch="$switch")
     )

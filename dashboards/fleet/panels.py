@@ -9,6 +9,7 @@ from dashboards.fleet import queries as ask
 from dashboards.links import build_row_link, build_series_link
 from dashboards.panels import Columns, Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -204,6 +205,7 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
                 unit="percentunit",
                 decimals=1,
                 min_value=0,
+                max_value=1,
                 steps=(("orange", MIN_THROTTLED_SHARE),),
             ),
         ),
@@ -251,7 +253,13 @@ side by side.
 
 EVIDENCE: Final = (
     *shared.EVIDENCE,
-    plan_note(
-        "How to read this board", 24, "Read it once before your first night on call.", READING_GUIDE
+    taller(
+        plan_note(
+            "How to read this board",
+            24,
+            "Read it once before your first night on call.",
+            READING_GUIDE,
+        ),
+        NOTE_HEIGHT,
     ),
 )

@@ -10,6 +10,8 @@ from slo.records import PERIOD_BURN
 
 CHOSEN_NODE: Final = 'node=~"$node"'
 CHOSEN: Final = {"node": "$node"}
+PICKED: Final = 3
+"""Series of a query in a plot over time: legends of more cover their plots."""
 
 _STATE: Final = f"max by (node) ({select(metrics.NODE_STATE)})"
 _SIGNALS: Final = select(metrics.DEVICE_PEER_RATIO)
@@ -72,7 +74,7 @@ def busy(sources: Sources, operator: str) -> str:
 def throttled(sources: Sources, key: str) -> str:
     """Return the largest share of time for which a GPU of a node was held back, worst nodes."""
     return worst_over_time(
-        5,
+        PICKED,
         "node",
         lambda at: f"max by (node) ({sources.gpus.rate(key, 'node, gpu', at, **CHOSEN)}) / 1e9",
     )
@@ -87,21 +89,21 @@ def xids(sources: Sources) -> str:
 def lost_memory(sources: Sources) -> str:
     """Return uncorrected memory errors, of the nodes that had most."""
     return worst_over_time(
-        5, "node", lambda at: sources.gpus.increase("ecc_uncorrected", "node", at, **CHOSEN)
+        PICKED, "node", lambda at: sources.gpus.increase("ecc_uncorrected", "node", at, **CHOSEN)
     )
 
 
 def symbol_errors(sources: Sources) -> str:
     """Return symbol errors of the nodes whose cards had most."""
     return worst_over_time(
-        5, "node", lambda at: sources.hosts.increase("symbol_errors", "node", at, **CHOSEN)
+        PICKED, "node", lambda at: sources.hosts.increase("symbol_errors", "node", at, **CHOSEN)
     )
 
 
 def links_downed(sources: Sources) -> str:
     """Return link losses of the nodes whose cards had most."""
     return worst_over_time(
-        5, "node", lambda at: sources.hosts.increase("links_downed", "node", at, **CHOSEN)
+        PICKED, "node", lambda at: sources.hosts.increase("links_downed", "node", at, **CHOSEN)
     )
 
 

@@ -9,6 +9,7 @@ from dashboards.incident import queries as ask
 from dashboards.links import build_series_link
 from dashboards.panels import Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -33,6 +34,7 @@ _LASTS: Final = Field(unit="dtdurations", decimals=0, steps=INFORMATION_STEPS)
 _FIRES: Final = build_states({1: ("fires", "red")})
 _OPEN: Final = build_states({0: ("closed", "green"), 1: ("open", "orange")})
 LANE_HEIGHT: Final = 5
+VERDICT_HEIGHT: Final = 6
 
 RECORD: Final = """\
 **Incident ${incident}** in cluster **${cluster}**.
@@ -43,11 +45,14 @@ and its timeline, is kept by the service for longer.
 """
 
 VERDICT: Final = (
-    plan_note(
-        "What this is",
-        6,
-        "Which incident these hours are about. Its record has what people did.",
-        RECORD,
+    taller(
+        plan_note(
+            "What this is",
+            6,
+            "Which incident these hours are about. Its record has what people did.",
+            RECORD,
+        ),
+        VERDICT_HEIGHT,
     ),
     taller(
         plan_stat(
@@ -57,7 +62,7 @@ VERDICT: Final = (
             [now(ask.ONSET, "onset")],
             Field(unit="dateTimeAsIso", steps=INFORMATION_STEPS),
         ),
-        8,
+        VERDICT_HEIGHT,
     ),
     taller(
         plan_stat(
@@ -73,7 +78,7 @@ VERDICT: Final = (
             ],
             _LASTS,
         ),
-        8,
+        VERDICT_HEIGHT,
     ),
     taller(
         plan_stat(
@@ -83,7 +88,7 @@ VERDICT: Final = (
             [now(ask.RUNS_HIT, "runs")],
             Field(unit="none", decimals=0, steps=COUNT_STEPS),
         ),
-        8,
+        VERDICT_HEIGHT,
     ),
     taller(
         plan_stat(
@@ -93,7 +98,7 @@ VERDICT: Final = (
             [now(ask.LOST_GPU_HOURS, "lost")],
             Field(unit="suffix: GPU-h", decimals=1, steps=INFORMATION_STEPS),
         ),
-        8,
+        VERDICT_HEIGHT,
     ),
     taller(
         plan_stat(
@@ -103,7 +108,7 @@ VERDICT: Final = (
             [now(ask.BUDGET_SPENT, "spent")],
             Field(unit="percentunit", decimals=1, steps=INFORMATION_STEPS),
         ),
-        8,
+        VERDICT_HEIGHT,
     ),
 )
 
@@ -241,5 +246,8 @@ detectors come with their confidence in the incident's record.
 
 EVIDENCE: Final = (
     *shared.EVIDENCE,
-    plan_note("How to read this board", 24, "Read it before the review.", READING_GUIDE),
+    taller(
+        plan_note("How to read this board", 24, "Read it before the review.", READING_GUIDE),
+        NOTE_HEIGHT,
+    ),
 )

@@ -9,6 +9,7 @@ from dashboards.lemon import queries as ask
 from dashboards.links import build_row_link, build_series_link
 from dashboards.panels import Columns, Plan
 from dashboards.plans import (
+    NOTE_HEIGHT,
     now,
     over,
     plan_bars,
@@ -68,7 +69,7 @@ def _ranked() -> Plan:
     heads = ["score", *(head for _, head, _ in _SIGNALS), "per 1000 h", "last faulty"]
     return plan_table(
         "Nodes by score",
-        16,
+        18,
         "Never the score alone: failures of jobs on this node only count most, few hours make "
         "any rate a guess.",
         [
@@ -102,7 +103,7 @@ WORST: Final = (
     taller(
         plan_bars(
             "Scores",
-            8,
+            6,
             "The twenty highest. A gap after the first few says how many there are.",
             [now(ask.RANKED, "{{node}}")],
             Field(
@@ -189,5 +190,8 @@ accounts.
 
 EVIDENCE: Final = (
     *shared.EVIDENCE,
-    plan_note("How to read this board", 24, "Read it before you drain a node.", READING_GUIDE),
+    taller(
+        plan_note("How to read this board", 24, "Read it before you drain a node.", READING_GUIDE),
+        NOTE_HEIGHT,
+    ),
 )
