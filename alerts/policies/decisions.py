@@ -8,6 +8,7 @@ transaction that adds to it: after a crash nothing is missing and nothing is the
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from alerts.policies.outgoing import Outgoing, OutgoingAction, incident_dedup_key
 from alerts.policies.policies import Policy, ReceiverRule, Route
@@ -58,7 +59,7 @@ class Surroundings:
     upstream: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
 
 
-_NOTHING = Surroundings()
+_NOTHING: Final = Surroundings()
 
 
 def decide_notifications(

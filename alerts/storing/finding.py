@@ -1,6 +1,7 @@
 """Look incidents up: by what they are about, and like which they are."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
 
@@ -13,7 +14,8 @@ from alerts.storing.records import (
 )
 from alerts.storing.tables import INCIDENT_MARKS, INCIDENTS
 
-_MAX_SIMILAR = 20
+_MAX_SIMILAR: Final = 20
+"""Earlier incidents that are worth a look; more of them say no more."""
 
 
 def find(connection: Connection, filters: IncidentFilters, page: PageRequest) -> IncidentPage:

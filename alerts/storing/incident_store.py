@@ -6,6 +6,7 @@ or not at all.
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Engine
 
@@ -31,8 +32,8 @@ from alerts.storing.records import (
 )
 from alerts.storing.refreshing import take_tick
 
-_SILENT = Telling()
-_USUAL = MatchParams()
+_SILENT: Final = Telling()
+_USUAL: Final = MatchParams()
 
 
 class IncidentStore:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -17,7 +18,7 @@ from alerts.storing.outgoing_rows import sent_of, write_outgoing
 from alerts.storing.records import Change, IncidentRecord
 from alerts.storing.tables import INCIDENTS
 
-_BY_POLICY = "policy"
+_BY_POLICY: Final = "policy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import orjson
 import typer
@@ -30,7 +30,7 @@ PolicyArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="POLICY", help="A policy file, in YAML.")
 ]
 
-_UNOPENED = (
+_UNOPENED: Final = (
     DatabaseUrlError,
     DatabaseUnreachableError,
     DatabaseVersionError,
