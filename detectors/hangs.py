@@ -27,9 +27,10 @@ from detectors.hang_words import silent_job, stuck_watchdogs
 from detectors.late_entries import late_entries
 from detectors.mismatches import find_mismatches
 from detectors.open_spans import find_open_spans
+from detectors.pair_waits import pair_belonging, pair_members
 from detectors.rank_places import Places
 from detectors.silences import Progress, find_silences, run_progress
-from detectors.standings import INIT, member_states, ranked
+from detectors.standings import INIT, MEMBERS, member_states, ranked
 from detectors.unheard import missing_members, unread_ranks
 from detectors.verdicts import Verdict, verdict_frame
 from detectors.wait_parts import wait_parts
@@ -166,15 +167,7 @@ def _cases(
     params: HangParams,
 ) -> list[HangCase]:
     """Return one case a run, or a group that counts for itself, for each part that hangs alone."""
-    counted = member_states(rows)
-    complaints = complaining_members(events, counted)
-    members = pl.concat([counted, complaints]).collect().lazy()
-    world = _ranks(ranks, complaints).collect().lazy()
-    belonging = _belonging(rows, complaints, world)
-    unread = unread_ranks(events, world)
-    told = belonging.join(unread, on=["run", "rank"], how="left", nulls_equal=True)
-    standing = places(members, told).collect()
-    waits = first_waits(members, rows).collect().lazy()
+    standing, waits, world = _standing(rows, events, ranks)
     groups = wait_parts(standing)
     parts = {
         "standing": standing,
@@ -197,6 +190,23 @@ def _cases(
         )
         for run, scope, part in keys.unique().sort(_PART).iter_rows()
     ]
+
+
+def _standing(
+    rows: pl.LazyFrame, events: pl.LazyFrame, ranks: pl.LazyFrame
+) -> tuple[pl.DataFrame, pl.LazyFrame, pl.LazyFrame]:
+    """Return where all ranks of standing groups are, what each waits in first, and all ranks."""
+    counted = member_states(rows)
+    complaints = complaining_members(events, counted)
+    shared = pl.concat([counted, complaints]).collect().lazy()
+    pairs = pair_members(rows, shared).collect().lazy()
+    members = pl.concat([shared, pairs.select(MEMBERS.names())])
+    world = _ranks(ranks, complaints).collect().lazy()
+    told = pl.concat([_belonging(rows, complaints, world), pair_belonging(pairs)], how="diagonal")
+    unread = unread_ranks(events, world)
+    belonging = told.join(unread, on=["run", "rank"], how="left", nulls_equal=True)
+    standing = places(members, belonging).collect()
+    return standing, first_waits(members, rows).collect().lazy(), world
 
 
 def _numbered(rows: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:

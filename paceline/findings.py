@@ -28,6 +28,7 @@ from detectors.doubtful_figures import find_doubtful_figures
 from detectors.fabric import Fabric, fabric_of
 from detectors.flaps import FlapParams, find_flaps
 from detectors.hang_devices import HangDeviceParams, told_by_devices
+from detectors.hang_hosts import told_by_kernels
 from detectors.hangs import HangParams, find_hangs
 from detectors.histories import find_hidden_attempts
 from detectors.imbalance import ImbalanceParams, find_imbalance
@@ -66,6 +67,7 @@ from detectors.quiet.rank_saves import save_times
 from detectors.quiet.replica_differences import find_replica_differences
 from detectors.quiet.replica_values import ReplicaParams
 from detectors.quiet.result_checks import find_result_checks
+from detectors.quiet.shared_waits import SharedParams, with_shared_waits
 from detectors.quiet.skipped_steps import SkipParams, find_skipped_steps
 from detectors.reported_extremes import ExtremeParams, find_reported_extremes
 from detectors.scores import ScoreParams, find_scored_ranks
@@ -134,6 +136,7 @@ class DetectorParams:
     sags: SagParams = field(default_factory=SagParams)
     writers: WriterParams = field(default_factory=WriterParams)
     stalls: StallParams = field(default_factory=StallParams)
+    shared: SharedParams = field(default_factory=SharedParams)
     pcie: PcieParams = field(default_factory=PcieParams)
     telemetry: TelemetryParams = field(default_factory=TelemetryParams)
     pairs: PairParams = field(default_factory=PairParams)
@@ -308,6 +311,8 @@ def find_in(
     for done, (name, detector) in enumerate(DETECTORS):
         say(name, done, len(DETECTORS))
         found += verdicts_of(folded[name] if name in folded else detector(views, told))
-    joined = corroborated(without_repeated_pauses(found), views.events)
-    placed = told_by_devices(joined, views.samples, views.roles, params.hang_devices)
+    once = with_shared_waits(without_repeated_pauses(found), params.shared)
+    joined = corroborated(once, views.events)
+    stalled = told_by_devices(joined, views.samples, views.roles, params.hang_devices)
+    placed = told_by_kernels(stalled, views.events, views.roles)
     return attribute(placed, views.roles.collect())
