@@ -43,6 +43,9 @@ PARAMS = OrionParams(
 TICKS = (60, 70, 77, 80, 88, 97)
 """Minutes of the ticks: each costs about a second."""
 
+DRAWN = 80
+"""The tick after which the incident is drawn."""
+
 TITLE = "W-TRAIN runs slow: gpu 6 (rank 14) on hx8-002"
 
 
@@ -155,6 +158,7 @@ class Ran:
     nodes: dict[str, str]
     detected: datetime
     burned: datetime
+    drawings: dict[str, Sequence[str]]
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +196,9 @@ def ran(
                 burns += [one.fired_at for one in firing if one.severity == "page"]
                 deliver_due(parts.instance.store.engine, receivers, now=clock, claim_as="test")
                 metrics.append(parts.instance.board.metrics().decode())
+                if minute == DRAWN:
+                    open_ids = [one.id for one in kept(parts)]
+                    parts.instance.artist.draw(last.judgement, open_ids)
                 nodes |= {
                     one.host: one.state
                     for one in parts.instance.board.nodes()
@@ -206,6 +213,10 @@ def ran(
         nodes=nodes,
         detected=min(one.detected for one in records if one.detected),
         burned=min(burns),
+        drawings={
+            name: sorted(plot.partition(":")[0] for plot in plots)
+            for name, plots in parts.instance.artist.drawings.items()
+        },
     )
 
 
@@ -251,6 +262,11 @@ def severity_of(webhook: dict[str, Any]) -> str:
 def test_suspect_node(ran: Ran) -> None:
     """While it lasts, the GPU's node is the suspect and no other is."""
     assert ran.nodes == {"hx8-002": "suspect"}
+
+
+def test_drawings(ran: Ran) -> None:
+    """The incident is drawn under the id by which it is kept."""
+    assert ran.drawings == {ran.records[0].id: ["peers-1", "peers-2", "ranks", "steps"]}
 
 
 def value_of(text: str, series: str) -> float | None:

@@ -71,5 +71,5 @@ def _drawings(
     }
     peers = peer_plots(incident, ranks, samples, axis, prefix=f"{prefix}-peers")[:MAX_PEERS]
     for at, one in enumerate(peers, start=1):
-        plots["peers" if at == 1 else f"peers-{at}"] = one.svg
+        plots[f"peers-{at}: {one.caption}"] = one.svg
     return {name: svg for name, svg in plots.items() if svg}

@@ -79,8 +79,9 @@ class Teller:
     def changes(self, changes: Sequence[Change]) -> None:
         """Log what happened to incidents."""
         for change in changes:
-            if change.kind not in _CALM:
-                after = change.after
+            after = change.after
+            is_retitled = change.before is not None and change.before.title != after.title
+            if change.kind not in _CALM or is_retitled:
                 pairs = {
                     "incident": after.number,
                     "id": after.id,

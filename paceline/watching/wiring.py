@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 from sqlalchemy import Engine, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 
 from alerts.delivery.couriers import run_couriers
 from alerts.delivery.letters import Receiver
@@ -19,7 +19,13 @@ from alerts.intake.alertmanager_api import AlertmanagerApi
 from alerts.intake.working import run_inbox
 from alerts.policies.policies import Policy, ReceiverRule, Route
 from alerts.policies.policy_files import PolicyFileError, read_policy
-from alerts.storing.databases import DatabaseBusyError, DatabaseUrlError, open_database
+from alerts.storing.databases import (
+    DatabaseBusyError,
+    DatabaseUnreachableError,
+    DatabaseUrlError,
+    DatabaseVersionError,
+    open_database,
+)
 from alerts.storing.incident_store import IncidentStore
 from alerts.storing.notifying import Telling
 from alerts.storing.refusals import UnknownIncidentError
@@ -147,13 +153,14 @@ def _database(settings: Settings, environ: Mapping[str, str]) -> Engine:
             password = secret_of(settings.database_password, environ).get_secret_value()
             url = make_url(url).set(password=password).render_as_string(hide_password=False)
         return open_database(url)
-    except (DatabaseUrlError, DatabaseBusyError) as error:
-        raise SettingsError(f"database: {error}") from None
-    except SQLAlchemyError as error:
-        raise SettingsError(
-            f"database: cannot be opened: {type(error).__name__}; see that it runs and that the "
-            "URL, the user and the password are right"
-        ) from None
+    except (
+        ArgumentError,
+        DatabaseBusyError,
+        DatabaseUnreachableError,
+        DatabaseUrlError,
+        DatabaseVersionError,
+    ) as error:
+        raise SettingsError(f"database: {' '.join(str(error).split())}") from None
 
 
 def _kept_id(store: IncidentStore) -> Callable[[str], str]:
