@@ -381,12 +381,21 @@ def test_only_what_changed(browse: Callable[..., Browser]) -> None:
 def test_plots(browse: Callable[..., Browser], still_live: Any) -> None:
     """Drawings stand in their order under their captions, unknown ones after them."""
     drawn = replace(
-        still_live, drawings=dict.fromkeys(["zoo", "steps", "peers-2", "ranks"], DRAWING)
+        still_live,
+        drawings=dict.fromkeys(
+            ["zoo", "steps", "peers-2: SM clock of gpu 4", "peers-1", "ranks"], DRAWING
+        ),
     )
     browser = browse(live=drawn)
     captions = re.findall(r"<figcaption><strong>([^<]+)", browser.read(browser.incident()))
 
-    assert captions == ["Rank by time", "The suspect against its peers", "Step time", "Zoo"]
+    assert captions == [
+        "Rank by time",
+        "The suspect against its peers",
+        "SM clock of gpu 4",
+        "Step time",
+        "Zoo",
+    ]
 
 
 def test_colours_of_the_map(browse: Callable[..., Browser], still_live: Any) -> None:

@@ -91,9 +91,9 @@ def is_bad(message: ConsoleMessage) -> bool:
 
 
 def axe_file() -> Path | None:
-    """Return axe-core's script, where somebody has fetched it."""
-    named = os.environ.get("PACELINE_AXE")
-    return Path(named) if named else None
+    """Return axe-core's script, where somebody has fetched it; see CONTRIBUTING."""
+    path = Path(os.environ.get("PACELINE_AXE") or Path.home() / ".cache/paceline/axe.min.js")
+    return path if path.is_file() else None
 
 
 def test_walk(page: Page, place: Place) -> None:

@@ -61,6 +61,7 @@ def create_app(
         # The usual pages for an OpenAPI load scripts from elsewhere.
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         middleware=[
             Middleware(ResponseHeaders),
             Middleware(BodyLimit, max_body_bytes=settings.max_body_bytes),

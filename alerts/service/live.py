@@ -21,14 +21,15 @@ PLOT_CAPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "peers": (
         "The suspect against its peers",
-        "The band holds eight of ten of the peers.",
+        "Against its peers; the band holds eight of ten of them.",
     ),
     "steps": (
         "Step time",
         "Median of the steps, with their extremes as a band, and the run's own good pace.",
     ),
 }
-"""Names of plots, in the order of a page, with caption and explanation; `peers-2` is one more."""
+"""Names of plots, in the order of a page, with caption and explanation; `peers-2` is one more, and
+`peers-2: Step time of rank 3` one with a caption of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

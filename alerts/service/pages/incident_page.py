@@ -145,12 +145,13 @@ def shown_plots(plots: Mapping[str, str]) -> list[ShownPlot]:
 
 def _family(name: str) -> str:
     """Return what a drawing is one of."""
-    return name.partition("-")[0]
+    return name.partition(":")[0].partition("-")[0]
 
 
 def _shown_plot(name: str, svg: str) -> ShownPlot:
-    title, words = PLOT_CAPTIONS.get(_family(name), (name.replace("_", " ").capitalize(), ""))
-    return ShownPlot(name=name, title=title, words=words, svg=svg)
+    family, own = _family(name), name.partition(": ")[2]
+    title, words = PLOT_CAPTIONS.get(family, (family.replace("_", " ").capitalize(), ""))
+    return ShownPlot(name=family, title=own or title, words=words, svg=svg)
 
 
 def shown_evidence(incident: Incident) -> list[ShownEvidence]:
