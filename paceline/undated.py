@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from collectors.readings import Reading
 from collectors.texts.packed_files import open_unpacked
@@ -21,6 +23,8 @@ _STAMP: Final = (
 """Stamps without a year: those of syslog, and those of C++ and Python programs after glog's."""
 
 _BLOCK_BYTES: Final = 16 * 1024 * 1024
+
+_LINE_FEED: Final = 10
 
 
 def undated_sources(paths: Mapping[str, Path], reading: Reading) -> frozenset[str]:
@@ -51,16 +55,18 @@ def _show_stamp(path: Path, positions: pl.Series | None) -> bool:
     before = 0
     with open_unpacked(path) as stream:
         for block in line_blocks(stream, _BLOCK_BYTES):
-            shown = block if positions is None else _lines_at(block, positions - before)
+            # Where lines end is found in a fraction of the time that it takes to cut them all.
+            ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == _LINE_FEED)
+            shown = block if positions is None else _lines_at(block, ends, positions - before)
             text = pl.Series([shown.decode("utf-8", errors="replace")])
             if text.str.contains(_STAMP).any():
                 return True
-            before += block.count(b"\n")
+            before += ends.size
     return False
 
 
-def _lines_at(block: bytes, positions: pl.Series) -> bytes:
+def _lines_at(block: bytes, ends: NDArray[np.intp], positions: pl.Series) -> bytes:
     """Return the lines of a block at those positions, from 1, that lie in it."""
-    lines = block.split(b"\n")
-    places: list[int] = positions.filter(positions.is_between(1, len(lines))).to_list()
-    return b"\n".join(lines[at - 1] for at in places)
+    places: list[int] = positions.filter(positions.is_between(1, ends.size + 1)).to_list()
+    bounds = np.concatenate([[-1], ends, [len(block)]])
+    return b"\n".join(block[bounds[at - 1] + 1 : bounds[at]] for at in places)
