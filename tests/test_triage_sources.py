@@ -73,6 +73,16 @@ def test_events_without_a_line(log: Path) -> None:
     assert (*lost[:3], f"{lost[3]:%Y-%m-%d %H:%M}") == ("xid", "79", "hx8-003", "2026-01-05 04:12")
 
 
+def test_nothing_but_kernel_logs(tmp_path: Path) -> None:
+    """Files that are read together and of which none is a log have no lines, but events."""
+    for host in ("hx8-003", "hx8-004"):
+        (tmp_path / f"{host}.log").write_text(KERNEL.replace("hx8-003", host), encoding="utf-8")
+    sources = read(tmp_path)
+
+    assert sources.rows.is_empty()
+    assert [row[0] for row in told(sources, "host")] == ["hx8-003", "hx8-004"]
+
+
 def test_stored_events(log: Path) -> None:
     """Of a store the severe events count, and no others."""
     sources = read(log)
