@@ -35,7 +35,7 @@
 
   /* Where a plot is wider than the screen, its newest part is what matters. */
   const turn = () => {
-    for (const figure of document.querySelectorAll("figure")) figure.scrollLeft = figure.scrollWidth;
+    for (const plot of document.querySelectorAll(".plot")) plot.scrollLeft = plot.scrollWidth;
   };
 
   const look = async () => {
