@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy.exc import OperationalError
 
 from alerts.delivery.http_calls import NoAnswerError
 from alerts.intake.inbox import InboxParams
@@ -293,3 +295,34 @@ def test_loop(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
 
     assert [row[0] for row in episodes(engine)] == ["f"]
     assert "a pass over the inbox failed: RuntimeError" in caplog.text
+
+
+def test_many_senders(engine: Engine) -> None:
+    """Senders that come at one time are all kept when they are answered, each body once."""
+    bodies = [body(alert("firing", "10:00", name=f"{at % 20}")) for at in range(40)]
+    counts = []
+
+    def send(each: bytes) -> None:
+        key = queue_notification(engine, each, now=clock("10:00"))
+        with engine.begin() as connection:
+            kept = connection.execute(select(INBOX.c.id).where(INBOX.c.key == key)).all()
+        counts.append(len(kept))
+
+    with ThreadPoolExecutor(max_workers=10) as pool:
+        list(pool.map(send, bodies))
+
+    assert counts == [1] * 40
+    assert messages(engine) == [("waiting", None)] * 20
+
+
+def test_a_write_that_fails(engine: Engine) -> None:
+    """A write that fails is told to its own sender, and the next sender's is written."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE inbox RENAME TO away")
+    with pytest.raises(OperationalError):
+        queue_notification(engine, body(alert("firing", "10:00")), now=DAY)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE away RENAME TO inbox")
+    told(engine, body(alert("firing", "10:20")))
+
+    assert episodes(engine) == [("f", "10:20", None, None)]

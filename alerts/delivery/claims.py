@@ -90,6 +90,14 @@ def claim_letter(
     return claim
 
 
+def has_letter(
+    connection: Connection, receiver: str, params: ClaimParams, *, now: datetime
+) -> bool:
+    """Return whether a letter to a receiver may be free: who only looks keeps no writer waiting."""
+    query = exists().where(OUTBOX.c.receiver == receiver, _is_takeable(params, now))
+    return bool(connection.execute(select(query)).scalar())
+
+
 def _is_takeable(params: ClaimParams, now: datetime) -> ColumnElement[bool]:
     """Return whether a letter is due, or its holder's lease is over."""
     ahead = OUTBOX.c.due > now + timedelta(seconds=params.max_wait_seconds)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 
 from alerts.delivery.answers import Answer, Delivered, Later, Refused
 from alerts.delivery.backoff import RetryParams, retry_seconds
-from alerts.delivery.claims import Claim, ClaimParams, claim_letter
+from alerts.delivery.claims import Claim, ClaimParams, claim_letter, has_letter
 from alerts.delivery.letters import LetterError, Receiver
 from alerts.delivery.outbox import (
     ActionError,
@@ -29,6 +29,7 @@ from alerts.delivery.outbox import (
 )
 from alerts.delivery.renewals import standing_body
 from alerts.delivery.rests import begin_rest, is_resting
+from alerts.storing.databases import reading
 
 Clock = Callable[[], datetime]
 
@@ -143,6 +144,8 @@ class _Courier:
     def answers(self) -> Iterator[Answer]:
         """Send what is due, up to the first letter that has to wait; yield each answer."""
         for _ in range(self.params.max_letters):
+            if not self._may_have_letter():
+                return
             with self.engine.begin() as connection:
                 claim, standing = self._claimed(connection)
             if claim is None:
@@ -153,6 +156,10 @@ class _Courier:
             yield answer
             if isinstance(answer, Later):
                 return
+
+    def _may_have_letter(self) -> bool:
+        with reading(self.engine) as connection:
+            return has_letter(connection, self.name, self.params.claims, now=self.now())
 
     def _claimed(
         self, connection: Connection

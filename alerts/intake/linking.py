@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Engine, RowMapping, Select, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Engine, RowMapping, Select, bindparam, or_, select, update
 
 from alerts.alert_episodes import Episode
 from alerts.delivery.alert_forms import ALERT_NAME, INCIDENT_LABEL
@@ -50,9 +50,9 @@ def link_episodes(engine: Engine, *, now: datetime) -> int:
     unlinked = ALERT_EPISODES.c.incident.is_(None)
     lately = or_(ALERT_EPISODES.c.status == "firing", ALERT_EPISODES.c.last_seen > now - RECENT)
     with reading(engine) as connection:
-        query = select(ALERT_EPISODES).where(unlinked, lately)
-        episodes = [episode_of(row) for row in connection.execute(query).mappings()]
         known = [known_incident(row) for row in connection.execute(_recent(now)).mappings()]
+        query = select(ALERT_EPISODES).where(unlinked, lately, _may_fit(known))
+        episodes = [episode_of(row) for row in connection.execute(query).mappings()]
     homes = [(episode, home_of(episode, known)) for episode in episodes]
     rows = [
         {"of": episode.fingerprint, "since": episode.starts_at, "home": home}
@@ -85,6 +85,27 @@ def home_of(episode: Episode, known: Sequence[KnownIncident]) -> str | None:
         if homes:
             return max(homes, key=lambda one: (one.is_open, one.number)).id
     return None
+
+
+def _may_fit(known: Sequence[KnownIncident]) -> ColumnElement[bool]:
+    """Return which alerts may belong to an incident: thousands of others are not even looked at."""
+    runs = sorted({one.run for one in known if one.run is not None})
+    objectives = sorted({objective for one in known for objective, _ in one.burns})
+    hosts = sorted({host for one in known for host in one.hosts})
+    named = [_label(name).in_(hosts) for name in _HOST_LABELS]
+    behind = [_label("instance").startswith(f"{host}:", autoescape=True) for host in hosts]
+    return or_(
+        _label(INCIDENT_LABEL).in_([one.id for one in known]),
+        _label("objective").in_(objectives),
+        _label("run").in_(runs),
+        *named,
+        *behind,
+    )
+
+
+def _label(name: str) -> ColumnElement[str]:
+    label: ColumnElement[str] = ALERT_EPISODES.c.labels[name].as_string()
+    return label
 
 
 def _host(text: str) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, bindparam, delete, sel
 
 from alerts.delivery.rests import begin_rest, is_resting
 from alerts.notifications import Notification, parse_notification
+from alerts.storing.databases import reading
 from alerts.storing.tables import INBOX
 
 KEPT: Final = timedelta(days=7)
@@ -97,9 +98,10 @@ def write_fates(connection: Connection, fates: Sequence[Fate]) -> None:
 
 def forget_messages(engine: Engine, *, now: datetime) -> int:
     """Delete messages that were folded long ago, once an hour; return how many."""
-    with engine.begin() as connection:
+    with reading(engine) as connection:
         if is_resting(connection, FORGETTING, now=now):
             return 0
+    with engine.begin() as connection:
         begin_rest(connection, FORGETTING, FORGET_SECONDS, now=now)
         old = (INBOX.c.state == "done") & (INBOX.c.received < now - KEPT)
         return connection.execute(delete(INBOX).where(old)).rowcount
