@@ -111,7 +111,10 @@ def _config(connection: Connection) -> Config:
 @contextmanager
 def reading(engine: Engine) -> Generator[Connection, None, None]:
     """Give a connection that sees one state of the database and waits for no writer."""
-    with engine.connect().execution_options(**{_READS: True}) as connection, connection.begin():
+    options: dict[str, Any] = {_READS: True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
 
