@@ -82,11 +82,14 @@ def _known_sum(name: str) -> pl.Expr:
 
 
 def _used(placements: pl.LazyFrame, lives: pl.LazyFrame) -> pl.LazyFrame:
-    """Return `run`, `host`, `gpu` and `rank`, each once; GPU and rank are null where not told."""
+    """Return `run`, `host`, `gpu`, `index` and `rank`, each once; null where not told."""
     placed = (
         placements.pipe(require, PLACEMENTS)
         .drop_nulls("host")
-        .select("run", "host", "rank", gpu=pl.coalesce("gpu", pl.format("gpu {}", "index")))
+        .select(
+            *("run", "host", "rank", "index"),
+            gpu=pl.coalesce("gpu", pl.format("gpu {}", "index")),
+        )
         .unique()
     )
     named = (
@@ -102,7 +105,7 @@ def _domains(used: pl.LazyFrame, reading: Reading) -> pl.LazyFrame:
     """Return `kind`, `domain`, `run` and `ranks_inside`, each once."""
     gpu = used.drop_nulls("gpu").with_columns(domain=pl.format("{} of {}", "gpu", "host"))
     rack = used.with_columns(domain=pl.col("host").str.extract(RACK, 1)).drop_nulls("domain")
-    switch = used.join(_switches(reading.links.lazy(), used), on="host")
+    switch = _hanging(used, _switches(reading.links.lazy(), used))
     storage = used.join(_storage(reading.events.lazy()), on="host")
     kinds = (gpu, used.with_columns(domain="host"), rack, switch, storage)
     ranks = pl.col("rank").drop_nulls().n_unique()
@@ -128,13 +131,25 @@ def _rails(links: pl.LazyFrame) -> pl.LazyFrame:
     return one.filter(pl.col("rails") == 1).select("domain", "rail", kind=pl.lit("switch"))
 
 
+def _hanging(used: pl.LazyFrame, cabled: pl.LazyFrame) -> pl.LazyFrame:
+    """Return what hangs on each switch; on one of a rail, the ranks of that rail's GPUs alone.
+
+    That holds where a host has as many rails as GPUs: GPU i talks through NIC i.
+    """
+    rails = pl.col("rail").drop_nulls().n_unique().over("run", "host")
+    slots = pl.col("index").drop_nulls().n_unique().over("run", "host")
+    is_other = (rails == slots) & (pl.col("index") != pl.col("rail"))
+    own = pl.when(~is_other.fill_null(value=False)).then("rank")
+    return used.join(cabled, on="host").with_columns(rank=own)
+
+
 def _switches(links: pl.LazyFrame, used: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the switches that each host of a job is cabled to, each once."""
+    """Return the switches that each host of a job is cabled to, by rail, each once."""
     ends = links.pipe(require, LINKS).drop_nulls(["node_a", "node_b"])
     both = pl.concat(
         [
-            ends.select(host="node_a", domain="node_b"),
-            ends.select(host="node_b", domain="node_a"),
+            ends.select("rail", host="node_a", domain="node_b"),
+            ends.select("rail", host="node_b", domain="node_a"),
         ]
     )
     hosts = used.select("host").unique()

@@ -61,6 +61,30 @@ def test_rails() -> None:
     assert [row[1:3] for row in found if row[0] == "switch"] == [("leaf-1", 3), ("leaf-2", None)]
 
 
+def test_ranks_of_a_rail() -> None:
+    """On the leaf of a rail hang the ranks of that rail's GPUs, and all jobs of its hosts."""
+    placed = [row | {"index": row["rank"] % 2} for row in PLACED]
+    rails = [
+        {
+            "node_a": f"leaf-{rail}",
+            "port_a": f"{host}",
+            "node_b": f"r1-n{host}",
+            "port_b": f"{rail}",
+        }
+        | {"rail": rail}
+        for rail in (0, 1)
+        for host in (0, 1)
+    ]
+    found = radii([job("a", 9.0, ["r1-n0", "r1-n1"], 4)], placements=placed, links=rails)
+    one = radii([job("a", 9.0, ["r1-n0", "r1-n1"], 4)], placements=placed, links=rails[:2])
+
+    assert [row[1:6] for row in found if row[0] == "switch"] == [
+        ("leaf-0", 0, 1, 2, 4),
+        ("leaf-1", 1, 1, 2, 4),
+    ]
+    assert [row[1:6] for row in one if row[0] == "switch"] == [("leaf-0", 0, 1, 4, 4)]
+
+
 def test_storage() -> None:
     """A server for which the kernel of a host waited puts the jobs of that host at risk."""
     waits = {"host": "n1", "kind": "storage_stall", "device_kind": "storage", "peer": "nas1"}
