@@ -6,6 +6,7 @@ when its firmware stops throttling further.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -51,9 +52,10 @@ def find_ramp(values: Floats) -> Ramp | None:
     if count < MIN_BLOCKS:
         return None
     blocks = known_median(values[: count * width].reshape(count, width), -1)
-    start, stop = (side.astype(np.int64) for side in np.triu_indices(count, k=1))
-    errors, rises = _fits(blocks, start, stop)
-    steep = stop - start < MIN_RAMP_BLOCKS
+    shapes = _shapes(count)
+    errors, rises = _fits(blocks, shapes)
+    start = shapes.start
+    steep = shapes.stop - start < MIN_RAMP_BLOCKS
     best = int(np.argmin(np.where(steep, np.inf, errors)))
     step = float(np.min(errors[steep]))
     if rises[best] <= 0.0 or errors[best] > (1.0 - MIN_SAVED_SHARE) * step:
@@ -61,12 +63,36 @@ def find_ramp(values: Floats) -> Ramp | None:
     return Ramp(start=int(start[best]) * width, rise=float(rises[best]))
 
 
-def _fits(blocks: Floats, start: Ints, stop: Ints) -> tuple[Floats, Floats]:
-    """Return squared error and rise of the best fit for each pair of corners."""
-    at = np.arange(blocks.size, dtype=np.float64)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shapes:
+    """Every ramp from 0 to 1 over so many blocks, one row each.
+
+    Attributes:
+        start: Block at which it begins to rise.
+        stop: Block at which it is up.
+        centred: Its values less their mean, shape (ramps, blocks).
+        power: Sum of their squares.
+    """
+
+    start: Ints
+    stop: Ints
+    centred: Floats
+    power: Floats
+
+
+@lru_cache(maxsize=8)
+def _shapes(count: int) -> _Shapes:
+    """Return the ramps over so many blocks; the series of a fleet are all cut into as many."""
+    start, stop = (side.astype(np.int64) for side in np.triu_indices(count, k=1))
+    at = np.arange(count, dtype=np.float64)
     shape = np.clip((at - start[:, None]) / (stop - start)[:, None], 0.0, 1.0)
     centred = shape - shape.mean(axis=1, keepdims=True)
-    power = np.sum(centred**2, axis=1)
-    rises = centred @ (blocks - blocks.mean()) / power
-    total = float(np.sum((blocks - blocks.mean()) ** 2))
-    return np.maximum(0.0, total - rises**2 * power), rises
+    return _Shapes(start=start, stop=stop, centred=centred, power=np.sum(centred**2, axis=1))
+
+
+def _fits(blocks: Floats, shapes: _Shapes) -> tuple[Floats, Floats]:
+    """Return squared error and rise of the best fit of each shape."""
+    away = blocks - blocks.mean()
+    rises = shapes.centred @ away / shapes.power
+    total = float(np.sum(away**2))
+    return np.maximum(0.0, total - rises**2 * shapes.power), rises
