@@ -187,14 +187,14 @@ def test_slow_server() -> None:
     assert watch.state() == {"pulled": START.isoformat()}
 
 
-def settings_in(folder: Path, name: str, url: str) -> Settings:
+def settings_in(folder: Path, name: str, url: str, database: str) -> Settings:
     """Settings of one of two instances over one database."""
     path = folder / f"{name}.toml"
     path.write_text(
         f"""
         instance = "{name}"
         state = "{folder / name}"
-        database = "sqlite:///{folder / "incidents.db"}"
+        database = "{database}"
         [[prometheus]]
         name = "main"
         url = "{url}"
@@ -223,7 +223,7 @@ def tick(parts: Wired, clock: Clock, seconds: float) -> bool | None:
     return None if committed is None else committed.is_leader
 
 
-def test_dead_server(tmp_path: Path) -> None:
+def test_dead_server(tmp_path: Path, database_url: str) -> None:
     """A dead server is a ticket about the age of data, and unknown: no page, and not healthy.
 
     Of two instances one leads; when it ticks no more, the other takes over within two ticks.
@@ -231,8 +231,9 @@ def test_dead_server(tmp_path: Path) -> None:
     clock = Clock()
     with ExitStack() as stack:
         one, two = (
-            stack.enter_context(wired(settings_in(tmp_path, name, "http://127.0.0.1:9"), {}, clock))
+            stack.enter_context(wired(told, {}, clock))
             for name in ("one", "two")
+            for told in [settings_in(tmp_path, name, "http://127.0.0.1:9", database_url)]
         )
         leads = [(tick(one, clock, at), tick(two, clock, at)) for at in (0, 15, 75)]
         alone = [tick(two, clock, at) for at in (90, 105)]

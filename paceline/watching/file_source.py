@@ -29,6 +29,9 @@ from paceline.watching.tails import NewLines, Tail, TailedFiles, size_and_time
 WORKERS: Final = 2
 """Files read at once: parsing runs outside of the interpreter's lock."""
 
+MAX_TICK_BYTES: Final = 128 * 2**20
+"""Taken from all files in one tick; a backlog is worked off in the next ones."""
+
 FALLBACK: Final = "log"
 """The dialect of any text: a file that has more lines by the next look may be another one's."""
 
@@ -92,9 +95,14 @@ class FileSource:
         self._origins |= {one.name: one.origin for one in files}
         self._paths |= {one.name: one.path for one in files}
         found, problems = list[_Found](), list[str]()
+        room = MAX_TICK_BYTES
         for file in files:
+            if room <= 0:
+                break
             try:
-                found += self._look(file)
+                new = self._look(file)
+                found += new
+                room -= sum(len(one.lines.data) for one in new)
             except OSError as error:
                 problems.append(f"{file.name}: {error.strerror or error}")
         readings, failures = self._read_all(found)

@@ -34,6 +34,9 @@ class Vanishing:
     _seen: dict[Key, tuple[Incident, datetime]] = field(
         default_factory=dict[Key, tuple[Incident, datetime]]
     )
+    _before: dict[Key, tuple[Incident, datetime]] = field(
+        default_factory=dict[Key, tuple[Incident, datetime]]
+    )
 
     def ended(
         self, incidents: Sequence[Incident], now: datetime, *, is_blind: bool
@@ -45,6 +48,7 @@ class Vanishing:
             now: Its time.
             is_blind: Whether a source is silent: then nothing ends for want of findings.
         """
+        self._before = dict(self._seen)
         there = {_key(one) for one in incidents}
         self._seen |= {_key(one): (one, now) for one in incidents if one.state == "open"}
         lapsed = [key for key, (_, last) in self._seen.items() if now - last >= GRACE]
@@ -55,6 +59,10 @@ class Vanishing:
             return []
         gone = [self._seen.pop(key) for key in lapsed if key not in there]
         return [_over(one, last) for one, last in gone if _is_in_view(one, now - self.window)]
+
+    def undo(self) -> None:
+        """Take back the last tick: what it ended could not be told."""
+        self._seen = dict(self._before)
 
     def state(self) -> list[dict[str, Any]]:
         """Return what a restart goes on with, as JSON has it."""

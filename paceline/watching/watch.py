@@ -196,6 +196,7 @@ class Watch:
             committed = self.committer.commit(incidents, self.state(), now)
         except Exception:  # noqa: BLE001 -- a database that is away must not end the watch
             _LOG.exception("the database could not be written; the next tick tries again")
+            self.vanishing.undo()
             return None
         self.memory.sweep()
         return committed
