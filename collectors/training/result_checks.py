@@ -71,16 +71,16 @@ _PHRASES: Final = (
     ),
     Phrase(
         kind="result_check",
-        pattern=r"^(?:First|Second) rerun: unexpected result is (?:not )?reproducible",
+        pattern=r"\b(?:First|Second) rerun: unexpected result is (?:not )?reproducible",
         code="rerun",
     ),
-    Phrase(kind="result_check", pattern=r"^Result validation enabled$", code="enabled"),
+    Phrase(kind="result_check", pattern=r"(?:^|:)Result validation enabled$", code="enabled"),
 )
 
 RESULT_HINT: Final = (
     r"Hash not matching for|Weight hashes match|Possible (?:transient|persistent) error!|"
     r"possible Application error|unexpected result is|rescheduled on the same GPU|"
-    r"Unexpected result .* at iteration #|^Result validation enabled"
+    r"Unexpected result .* at iteration #|Result validation enabled"
 )
 """Words one of which each phrase holds."""
 

@@ -51,7 +51,12 @@ def job_losses(steps: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.any_horizontal(pl.col(names).is_not_null()))
         .filter(is_whole | ~is_whole.any().over(job))
         .group_by(*job, "step")
-        .agg(pl.col("end_time").max(), pl.col("source").min(), pl.col(names).median(), pl.col("is_number").all())
+        .agg(
+            pl.col("end_time").max(),
+            pl.col("source").min(),
+            pl.col(names).median(),
+            pl.col("is_number").all(),
+        )
         .select(LOSSES.names())
         .sort(*job, "step")
     )
