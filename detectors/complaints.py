@@ -18,7 +18,7 @@ _TIMEOUT: Final = "timeout"
 
 _BARRIER: Final = "barrier"
 
-_LEFT: Final = ("peer_closed", "connect", "backend", "remote", "aborted")
+LOST: Final = ("peer_closed", "connect", "backend", "remote", "aborted")
 """What a rank says when another gave up before it did, or when it comes late."""
 
 
@@ -57,7 +57,7 @@ def _waited() -> pl.Expr:
     timed_out = pl.col("code") == _TIMEOUT
     late = pl.col("rank").filter(timed_out).n_unique().over("run")
     everyone = pl.col("rank").n_unique().over("run")
-    left = pl.col("code").is_in(_LEFT) & (late > 0) & (2 * late <= everyone)
+    left = pl.col("code").is_in(LOST) & (late > 0) & (2 * late <= everyone)
     return timed_out | left
 
 

@@ -31,7 +31,7 @@ from detectors.pair_waits import pair_belonging, pair_members
 from detectors.rank_places import Places
 from detectors.silences import Progress, find_silences, run_progress
 from detectors.standings import INIT, MEMBERS, member_states, ranked
-from detectors.unheard import missing_members, unread_ranks
+from detectors.unheard import cut_off_ranks, missing_members, unread_ranks
 from detectors.verdicts import Verdict, verdict_frame
 from detectors.wait_parts import wait_parts
 from detectors.waits import first_waits, lone_callers, memberships, places, suspects
@@ -203,7 +203,7 @@ def _standing(
     members = pl.concat([shared, pairs.select(MEMBERS.names())])
     world = _ranks(ranks, complaints).collect().lazy()
     told = pl.concat([_belonging(rows, complaints, world), pair_belonging(pairs)], how="diagonal")
-    unread = unread_ranks(events, world)
+    unread = pl.concat([unread_ranks(events, world), cut_off_ranks(events, rows)]).unique()
     belonging = told.join(unread, on=["run", "rank"], how="left", nulls_equal=True)
     standing = places(members, belonging).collect()
     return standing, first_waits(members, rows).collect().lazy(), world

@@ -6,13 +6,18 @@ from how the group is laid out; the one that hangs is a member of groups at ever
 its mates in the innermost wait for it: all others wait for them.
 """
 
+from datetime import timedelta
 from typing import Final
 
 import polars as pl
 
+from detectors.complaints import LOST
 from detectors.group_layouts import GROUP, NAMELESS, group_layouts
 
 _RANK: Final = ("run", "rank")
+
+MAX_CASCADE: Final = timedelta(seconds=60)
+"""So soon after the first time-out the ends of its processes are seen by all others."""
 
 MAX_MEMBERS: Final = 1_000_000
 """A group is not larger; what numbers that nobody set divide to may be."""
@@ -31,6 +36,29 @@ def unread_ranks(events: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFrame:
     unheard = ranks.select(_RANK).join(left_out, on="run", how="semi", nulls_equal=True)
     dumps = events.filter(is_dump).drop_nulls("rank").select(_RANK)
     return pl.concat([dumps, unheard]).unique().with_columns(unread=pl.lit(value=True))
+
+
+def cut_off_ranks(events: pl.LazyFrame, collectives: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the ranks, by run, that lost their peers as these gave up: they were not silent.
+
+    Where the first watchdogs end their processes, those of the others see a connection close
+    before their own time is over. Who loses its peers only later came late, and who did before had
+    left.
+
+    Args:
+        events: `EVENTS`; communication errors that tell of another's end.
+        collectives: `COLLECTIVES`; the first one that timed out dates the end.
+    """
+    first = collectives.filter(pl.col("state") == "timed_out").group_by("run")
+    errors = events.filter(pl.col("kind") == "comm_error", pl.col("code").is_in(LOST))
+    apart = (pl.col("time") - pl.col("gave_up")).abs() > MAX_CASCADE
+    return (
+        errors.drop_nulls("rank")
+        .join(first.agg(gave_up=pl.col("time").min()), on="run", nulls_equal=True)
+        .filter(~apart.fill_null(value=False))
+        .select(*_RANK, unread=pl.lit(value=True))
+        .unique()
+    )
 
 
 def missing_members(collectives: pl.LazyFrame, ranks: pl.LazyFrame) -> pl.LazyFrame:

@@ -1,5 +1,6 @@
 """A member that nobody heard is told from what the others say; a torn dump is no silence."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -7,7 +8,7 @@ import pytest
 
 from collectors.frames import COLLECTIVES, EVENTS, conform
 from detectors.standings import ranked
-from detectors.unheard import missing_members, unread_ranks
+from detectors.unheard import cut_off_ranks, missing_members, unread_ranks
 
 
 def spoke(group: str, place: int, rank: int, **more: Any) -> dict[str, Any]:
@@ -138,3 +139,33 @@ def test_unread_ranks() -> None:
     events = conform(pl.LazyFrame([*rows, left_out], infer_schema_length=None), EVENTS)
     found = unread_ranks(events, ranks).sort("run", "rank").collect()
     assert found.rows() == [("a", 2, True), ("b", 0, True), ("b", 1, True)]
+
+
+START = datetime(2026, 1, 5, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "expected"),
+    [
+        pytest.param("backend", 3, [6], id="as its peers gave up"),
+        pytest.param("peer_closed", -3, [6], id="a little before, by another clock"),
+        pytest.param("remote", None, [6], id="nobody knows when"),
+        pytest.param("backend", 300, [], id="long after: it came late"),
+        pytest.param("backend", -500, [], id="long before: it is why they waited"),
+        pytest.param("timeout", 3, [], id="a time-out is its own"),
+    ],
+)
+def test_cut_off_ranks(code: str, seconds: float | None, expected: list[int]) -> None:
+    """Who lost its peers when the first of them gave up had been with them."""
+    time = None if seconds is None else START + timedelta(seconds=seconds)
+    error = {"kind": "comm_error", "code": code, "rank": 6, "time": time}
+    rows = [{"rank": 0, "state": "timed_out", "time": START}]
+    found = cut_off_ranks(pl.LazyFrame([error], EVENTS), pl.LazyFrame(rows, COLLECTIVES))
+    assert found.collect()["rank"].to_list() == expected
+
+
+def test_without_a_time_out_nobody_is_cut_off() -> None:
+    """Errors alone tell of no hang."""
+    error = {"kind": "comm_error", "code": "backend", "rank": 6}
+    found = cut_off_ranks(pl.LazyFrame([error], EVENTS), COLLECTIVES.to_frame().lazy())
+    assert found.collect().is_empty()
