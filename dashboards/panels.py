@@ -14,6 +14,8 @@ from dashboards.queries import LABEL_IN_LEGEND
 
 # Above this many series a list below the plot no longer fits and a table stands at its right.
 MAX_LISTED_SERIES = 8
+# Grafana's own 150 pixels push the last columns of a wide table out of sight.
+MIN_COLUMN_PIXELS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +242,7 @@ def build_table(caption: Caption, queries: Sequence[Query], field: Field, column
             looks like a number, such as a rank, with digits after the point.
         columns: Order, heads and looks of single columns.
     """
-    custom: Json = {"inspect": False}
+    custom: Json = {"inspect": False, "minWidth": MIN_COLUMN_PIXELS}
     merge: Json = {"id": "merge", "options": {}}
     organize: Json = {
         "id": "organize",

@@ -5,12 +5,9 @@ at every step it would show many more series than it says, coming and going.
 """
 
 from collections.abc import Callable
-from typing import Final
 
-from dashboards.exporters.tables import CLUSTER_MATCHER, WHOLE_RANGE
+from dashboards.exporters.tables import AT_END, CLUSTER_MATCHER, WHOLE_RANGE
 from slo.metrics import Metric
-
-AT_END: Final = " @ end()"
 
 
 def select(metric: Metric, *matchers: str) -> str:

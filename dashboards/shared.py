@@ -29,7 +29,7 @@ NODE_STATE_FIELD: Final = Field(unit="none", mappings=NODE_STATES)
 COLORED_TEXT: Final[Json] = {"type": "color-text"}
 NEVER_IN_RANGE: Final[Json] = {
     "type": "special",
-    "options": {"match": "null+nan", "result": {"text": "not in the range", "index": 0}},
+    "options": {"match": "null+nan", "result": {"text": "not in range", "index": 0}},
 }
 
 _AGE: Final = select(metrics.SOURCE_AGE_SECONDS)

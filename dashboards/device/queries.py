@@ -7,7 +7,8 @@ one; the exporter's series are joined with them on it.
 from typing import Final
 
 from dashboards.exporters.choices import Sources
-from dashboards.selectors import AT_END, select, worst_now, worst_over_time
+from dashboards.exporters.tables import AT_END, RATE_WINDOW
+from dashboards.selectors import select, worst_now, worst_over_time
 from dashboards.thresholds import MIN_OFF_PEERS_RATIO, MIN_THROTTLED_SHARE
 from slo import metrics
 
@@ -69,12 +70,14 @@ def throttle_states(sources: Sources) -> str:
 
     Of the 25 chosen GPUs that heat holds back most at the end.
     """
+    gpus = sources.gpus
     power, heat, other = (
-        f"({sources.gpus.rate(key, GPU, **CHOSEN)} > bool 0)"
+        f"(rate({gpus.select(key, **CHOSEN)}[{RATE_WINDOW}]) > bool 0)"
         for key in ("power_throttled_ns", "heat_throttled_ns", "sync_throttled_ns")
     )
-    hottest = sources.gpus.rate("heat_throttled_ns", GPU, AT_END, **CHOSEN)
-    return f"({power} + 2 * {heat} + 4 * {other}) and on ({GPU}) topk(25, {hottest})"
+    hottest = f"rate({gpus.select('heat_throttled_ns', **CHOSEN)}[{RATE_WINDOW}]{AT_END})"
+    states = f"({power} + 2 * {heat} + 4 * {other})"
+    return gpus.by("max", GPU, f"{states} and on ({gpus.theirs(GPU)}) topk(25, {hottest})")
 
 
 def across(sources: Sources, key: str, operator: str) -> str:
@@ -84,18 +87,17 @@ def across(sources: Sources, key: str, operator: str) -> str:
 
 def lowest(sources: Sources, key: str) -> str:
     """Return a value of the chosen GPUs, of the few that are lowest at the end."""
-    shown, at_end = (sources.gpus.value(key, GPU, at, **CHOSEN) for at in ("", AT_END))
-    return f"{shown} and on ({GPU}) bottomk({PICKED}, {at_end})"
+    return sources.gpus.worst(-PICKED, key, GPU, **CHOSEN)
 
 
 def highest(sources: Sources, key: str) -> str:
     """Return a value of the chosen GPUs, of the few that are highest at the end."""
-    return worst_over_time(PICKED, GPU, lambda at: sources.gpus.value(key, GPU, at, **CHOSEN))
+    return sources.gpus.worst(PICKED, key, GPU, **CHOSEN)
 
 
 def grown(sources: Sources, key: str) -> str:
     """Return the growth of a counter of the chosen GPUs, of the few that grew most at the end."""
-    return worst_over_time(PICKED, GPU, lambda at: sources.gpus.increase(key, GPU, at, **CHOSEN))
+    return sources.gpus.worst(PICKED, key, GPU, "increase", **CHOSEN)
 
 
 def power_share(sources: Sources) -> str:

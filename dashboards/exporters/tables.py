@@ -10,6 +10,7 @@ from dataclasses import dataclass
 CLUSTER_MATCHER = 'cluster="$cluster"'
 RATE_WINDOW = "$__rate_interval"
 WHOLE_RANGE = "$__range"
+AT_END = " @ end()"
 
 
 class UnknownVersionError(ValueError):
@@ -116,6 +117,31 @@ class Source:
     def _label(self, ours: str) -> str:
         names = self.exporter.labels.get(ours)
         return self._newest(names, ours) if names else ours
+
+    def worst(self, count: int, key: str, labels: str, function: str = "", **chosen: str) -> str:
+        """Return the query over the range of the series that are largest at its end.
+
+        They are picked before they get our labels, which is dear for thousands of series.
+
+        Args:
+            count: How many; below zero the smallest ones.
+            key: Our word for it.
+            labels: Ours, which tell the series apart.
+            function: `rate` or `increase` of a counter; empty for values.
+            chosen: As in `select`.
+        """
+        selector = self.select(key, **chosen)
+        shown, at_end = (
+            f"{function}({selector}[{RATE_WINDOW}]{at})" if function else f"{selector}{at}"
+            for at in ("", AT_END)
+        )
+        pick = "topk" if count > 0 else "bottomk"
+        picked = f"{shown} and on ({self.theirs(labels)}) {pick}({abs(count)}, {at_end})"
+        return self.by("sum" if function else "max", labels, picked)
+
+    def theirs(self, labels: str) -> str:
+        """Return labels of ours as the exporter spells them."""
+        return ", ".join(self._label(ours) for ours in labels.split(", "))
 
     def by(self, operator: str, labels: str, query: str) -> str:
         """Return the aggregation of a query of this source over labels of ours."""

@@ -81,41 +81,32 @@ def states(sources: Sources) -> str:
 
 def grown(sources: Sources, key: str) -> str:
     """Return the growth of a counter of the chosen ports, of the few that grew most at the end."""
-    return worst_over_time(
-        PICKED, PORT, lambda at: sources.streams.increase(key, PORT, at, **CHOSEN)
-    )
+    return sources.streams.worst(PICKED, key, PORT, "increase", **CHOSEN)
 
 
 def discards(sources: Sources) -> str:
     """Return packets dropped by queue, of the chosen ports that dropped most."""
-    labels = f"{PORT}, queue"
-    return worst_over_time(
-        PICKED, labels, lambda at: sources.streams.rate("queue_drops", labels, at, **CHOSEN)
-    )
+    return sources.streams.worst(PICKED, "queue_drops", f"{PORT}, queue", "rate", **CHOSEN)
 
 
 def marks(sources: Sources) -> str:
     """Return packets marked for congestion, of the chosen ports that marked most."""
-    return worst_over_time(
-        PICKED, PORT, lambda at: sources.streams.rate("ecn_marked", PORT, at, **CHOSEN)
-    )
+    return sources.streams.worst(PICKED, "ecn_marked", PORT, "rate", **CHOSEN)
 
 
 def error_ratio(sources: Sources) -> str:
     """Return the bit error ratio before correction of the modules that have the highest."""
-    return _modules(sources, "pre_fec_ber", "switch, module")
+    return _modules(sources, "pre_fec_ber")
 
 
 def hottest(sources: Sources) -> str:
     """Return the temperature of the hottest modules."""
-    return _modules(sources, "module_temperature", "switch, module")
+    return _modules(sources, "module_temperature")
 
 
 def darkest(sources: Sources, key: str) -> str:
     """Return optical power of the few lanes that are darkest at the end."""
-    lane = "switch, module, lane"
-    shown, at_end = (sources.streams.value(key, lane, at, switch="$switch") for at in ("", AT_END))
-    return f"{shown} and on ({lane}) bottomk({PICKED}, {at_end})"
+    return sources.streams.worst(-PICKED, key, "switch, module, lane", switch="$switch")
 
 
 def light_limit(sources: Sources) -> str:
@@ -150,12 +141,12 @@ def imbalance(sources: Sources) -> str:
 
 def card_rates(sources: Sources, key: str) -> str:
     """Return the growth a second of a counter of cards, of the few that grow most at the end."""
-    return worst_over_time(PICKED, CARD, lambda at: sources.hosts.rate(key, CARD, at))
+    return sources.hosts.worst(PICKED, key, CARD, "rate")
 
 
 def card_counts(sources: Sources, key: str) -> str:
     """Return the growth of a counter of cards, of the few that grew most at the end."""
-    return worst_over_time(PICKED, CARD, lambda at: sources.hosts.increase(key, CARD, at))
+    return sources.hosts.worst(PICKED, key, CARD, "increase")
 
 
 def paused_time(sources: Sources, key: str) -> str:
@@ -163,7 +154,5 @@ def paused_time(sources: Sources, key: str) -> str:
     return worst_over_time(PICKED, CARD, lambda at: f"({sources.hosts.rate(key, CARD, at)} / 1e6)")
 
 
-def _modules(sources: Sources, key: str, labels: str) -> str:
-    return worst_over_time(
-        PICKED, labels, lambda at: sources.streams.value(key, labels, at, switch="$switch")
-    )
+def _modules(sources: Sources, key: str) -> str:
+    return sources.streams.worst(PICKED, key, "switch, module", switch="$switch")
