@@ -4,8 +4,10 @@ import random
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,14 @@ from alerts.policies.policy_files import parse_policy
 from alerts.storing.databases import open_database, reading, writing
 from alerts.storing.incident_store import IncidentStore
 from alerts.storing.maintenance_rows import MaintenanceError
-from alerts.storing.notifying import Telling
+from alerts.storing.notifying import Telling, notify
 from alerts.storing.records import (
     IncidentFilters,
     IncidentRecord,
     MaintenanceWindow,
     PageRequest,
 )
+from alerts.storing.refreshing import take_tick
 from alerts.storing.refusals import (
     RefusedMergeError,
     RefusedSplitError,
@@ -499,21 +502,44 @@ STORY: list[Tick] = [
 ]
 
 
-def outcome(store: IncidentStore, steps: Sequence[tuple[list[Incident], datetime]]) -> Any:
-    """Return what is kept and sent after some ticks, in a database that was emptied before."""
+def crash(store: IncidentStore, incidents: list[Incident], now: datetime) -> None:
+    """Take a tick and fail at its very end, before it is kept."""
+    with suppress(KeyError), writing(store.engine) as connection:
+        changes = take_tick(connection, incidents, store.params, now=now)
+        notify(connection, changes, store.telling, now=now)
+        raise KeyError
+
+
+def outcome(
+    store: IncidentStore,
+    steps: Sequence[tuple[list[Incident], datetime]],
+    crashes: Sequence[bool] = (),
+) -> Any:
+    """Return what is kept and sent after some ticks, in a database that was emptied before.
+
+    A tick that crashes is taken again.
+    """
     with writing(store.engine) as connection:
         for table in reversed(METADATA.sorted_tables):
             connection.execute(delete(table))
-    for incidents, now in steps:
+    for (incidents, now), crashes_first in zip_longest(steps, crashes[: len(steps)]):
+        if crashes_first:
+            crash(store, incidents, now)
         store.refresh(incidents, now=now)
     records = [replace(one, updated=START, version=0) for one in listed(store, merged=True)]
     return records, [kinds(store, one.id) for one in records], sent(store)
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(repeats=st.lists(st.integers(1, 3), min_size=5, max_size=5), seed=st.integers(0, 1000))
-def test_any_order_and_repeats(store: IncidentStore, repeats: list[int], seed: int) -> None:
-    """Shuffled rows and repeated ticks give the same incidents, histories and messages."""
+@given(
+    repeats=st.lists(st.integers(1, 2), min_size=5, max_size=5),
+    crashes=st.lists(st.booleans(), min_size=5, max_size=10),
+    seed=st.integers(0, 1000),
+)
+def test_any_order_repeats_and_crashes(
+    store: IncidentStore, repeats: list[int], crashes: list[bool], seed: int
+) -> None:
+    """Shuffled rows, repeated ticks and crashes give the same incidents, histories, messages."""
     shuffler = random.Random(seed)
     steps: list[tuple[list[Incident], datetime]] = []
     for (at, verdicts), repeat in zip(STORY, repeats, strict=True):
@@ -522,7 +548,7 @@ def test_any_order_and_repeats(store: IncidentStore, repeats: list[int], seed: i
             steps.append((shuffler.sample(tick, len(tick)), minute(at)))
     straight = [(found(at, *verdicts), minute(at)) for at, verdicts in STORY]
 
-    assert outcome(store, steps) == outcome(store, straight)
+    assert outcome(store, steps, crashes) == outcome(store, straight)
 
 
 def test_one_incident_a_fault(store: IncidentStore) -> None:
