@@ -7,7 +7,8 @@ our score, the switch (SNMP and gNMI), and the card at its other end.
 from typing import Final
 
 from dashboards.exporters.choices import Sources
-from dashboards.selectors import AT_END, select, worst_now, worst_over_time
+from dashboards.exporters.tables import AT_END
+from dashboards.selectors import select, worst_now, worst_over_time
 from dashboards.thresholds import MIN_SUSPECT_LINK_SCORE
 from slo import metrics
 

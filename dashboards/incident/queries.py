@@ -6,7 +6,8 @@ What the incident was is read over the whole range, since its series end when it
 from typing import Final
 
 from dashboards.exporters.choices import Sources
-from dashboards.selectors import AT_END, select, worst_now, worst_over_time
+from dashboards.exporters.tables import AT_END
+from dashboards.selectors import select, worst_now, worst_over_time
 from dashboards.thresholds import MIN_SLOW_RATIO
 from slo import metrics
 from slo.records import BUDGET_LEFT
