@@ -4,7 +4,8 @@ Run by hand: `python -m benchmarks.service_load [SECONDS [ALERTS_PER_SECOND [VIE
 Alerts come in groups, as Alertmanager sends them: many small ones and a few large ones; each alert
 is one of its own. Twenty of them burn an objective and so become incidents, whose pages are viewed.
 Times count from the moment at which a request was due: one that had to wait for the one before it
-waited, too.
+waited, too. Beside them sleeps a thread that does nothing else: how late it wakes is how busy the
+machine is, and no time below that says anything about the service.
 """
 
 import http.client
@@ -126,6 +127,27 @@ class Lane:
         )
 
 
+@dataclass
+class Sleeper:
+    """Sleeps for 5 ms again and again, and keeps how late it woke, in seconds."""
+
+    late: list[float] = field(default_factory=list)
+    is_done: bool = False
+
+    def run(self) -> None:
+        """Sleep until done."""
+        while not self.is_done:
+            began = time.monotonic()
+            time.sleep(0.005)
+            self.late.append(time.monotonic() - began - 0.005)
+
+    def figures(self) -> str:
+        """Return how late it woke."""
+        ordered = sorted(self.late)
+        p99, longest = ordered[int(len(ordered) * 0.99)], ordered[-1]
+        return f"a sleeper woke late by p99 {p99 * 1000:.0f} ms, longest {longest * 1000:.0f} ms"
+
+
 def memory_bytes(process: int) -> int:
     """Return how much memory a process holds."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
@@ -202,11 +224,14 @@ def load(process: int, base: str, url: str, plan: tuple[int, int, int]) -> None:
         ),
     }
     held, began, cpu = [memory_bytes(process)], time.monotonic(), cpu_seconds(process)
+    sleeper = Sleeper()
+    threading.Thread(target=sleeper.run, daemon=True).start()
     threads = [thread for lane in lanes.values() for thread in lane.run(began)]
     while any(thread.is_alive() for thread in threads):
         time.sleep(1.0)
         held.append(memory_bytes(process))
     lasted = time.monotonic() - began
+    sleeper.is_done = True
     drained = wait_for(
         lambda: not count(select(func.count()).select_from(INBOX).where(INBOX.c.state != "done"))
     )
@@ -224,6 +249,7 @@ def load(process: int, base: str, url: str, plan: tuple[int, int, int]) -> None:
     )
     for name, lane in lanes.items():
         print(f"MEASURED {lane.figures(name)}")
+    print(f"MEASURED {sleeper.figures()}")
     print(
         f"MEASURED memory {megabytes[0]} MB before, {max(megabytes[:quarter] or megabytes)} MB in "
         f"the first quarter, {max(megabytes[-quarter:] or megabytes)} MB in the last"
