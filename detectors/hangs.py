@@ -25,6 +25,7 @@ from detectors.hang_attempts import HangAttempt, hang_attempts
 from detectors.hang_cases import HangCase
 from detectors.hang_words import silent_job, stuck_watchdogs
 from detectors.late_entries import late_entries
+from detectors.lost_stores import lost_stores
 from detectors.mismatches import find_mismatches
 from detectors.open_spans import find_open_spans
 from detectors.pair_waits import pair_belonging, pair_members
@@ -82,7 +83,8 @@ def find_hangs(
 
     Returns:
         `VERDICTS` of kind hang or mismatch, one row a culprit, or one at level job that names
-        nobody and says what would decide. Partition key: run.
+        nobody and says what would decide; of kind unknown where only the job's store was lost.
+        Partition key: run.
 
     Raises:
         SchemaError: A frame lacks a column.
@@ -99,9 +101,10 @@ def find_hangs(
     found += [one for one in stuck_watchdogs(told) if one.subject.run not in judged]
     judged = {one.subject.run for one in found}
     silences = find_silences(progress, told, params.data_end)
-    return verdict_frame(
-        [*found, *(silent_job(one) for one in silences if one.progress.run not in judged)]
-    )
+    found += [silent_job(one) for one in silences if one.progress.run not in judged]
+    judged = {one.subject.run for one in found}
+    stores = [one for one in lost_stores(told, steps) if one.subject.run not in judged]
+    return verdict_frame([*found, *stores])
 
 
 def _of_attempt(attempt: HangAttempt, roles: pl.LazyFrame, params: HangParams) -> Iterator[Verdict]:
