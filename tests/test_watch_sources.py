@@ -313,3 +313,37 @@ def test_failed_tick() -> None:
     Pace(every=timedelta(seconds=15), clock=clock, stop=stop).run(fail)
 
     assert seen == [START + number * timedelta(seconds=15) for number in range(3)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A database that does not answer."""
+
+    def commit(self, incidents: object, state: object, now: datetime) -> object:
+        """Fail."""
+        del incidents, state, now
+        raise OSError
+
+
+def test_database_away(tmp_path: Path) -> None:
+    """While the database is away the watch goes on; the next tick commits what was taken."""
+    clock, live = Clock(), tmp_path / "live"
+    live.mkdir()
+    path = tmp_path / "paceline.toml"
+    path.write_text(
+        f'state = "{tmp_path / "state"}"\n[[logs]]\nname = "ranks"\npaths = ["{live}"]\n',
+        encoding="utf-8",
+    )
+    told = load_settings(path)
+    with wired(told, {}, clock) as parts:
+        (live / "rank-0.jsonl").write_text(start(0, "r") + record(0, 1), encoding="utf-8")
+        committer, parts.instance.watch.committer = parts.instance.watch.committer, Away()  # type: ignore[assignment]  # it fails
+        away = tick(parts, clock, 0)
+        ages = [one.age_seconds for one in parts.instance.board.sources()]
+        parts.instance.watch.committer = committer
+        back = tick(parts, clock, 15)
+    with wired(told, {}, clock) as parts:
+        steps = parts.instance.watch.memory.spool.joined().steps["step"].to_list()
+        again = tick(parts, clock, 30)
+
+    assert (away, ages, back, again, steps) == (None, [0.0], True, True, [1])

@@ -1,9 +1,10 @@
 """What one tick finds: the detectors over the window, the burns, and the incidents of both."""
 
-import time
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
@@ -18,6 +19,7 @@ from detectors.verdicts import Verdict
 from paceline.findings import DetectorParams, Views, find_in, views_of
 from paceline.watching.burn_watch import Burning, BurnWatch
 from paceline.watching.device_folds import DeviceFolds
+from paceline.watching.stopwatches import Stopwatch
 from slo.losses import run_sizes
 
 
@@ -47,7 +49,6 @@ class Judgement:
         verdicts: All findings.
         burning: Burn rates and firings.
         incidents: One a fault.
-        sizes: `RUN_SIZES`.
         seconds: How long each part took.
     """
 
@@ -57,8 +58,10 @@ class Judgement:
     verdicts: Sequence[Verdict]
     burning: Burning
     incidents: Sequence[Incident]
-    sizes: pl.DataFrame
     seconds: dict[str, float]
+
+
+_LOG: Final = logging.getLogger("paceline")
 
 
 def _nothing_heard(_: datetime) -> Sequence[Firing]:
@@ -96,23 +99,18 @@ class Judge:
             told: Findings about the sources themselves.
             now: The time.
         """
-        clock = _Stopwatch()
-        params = self.settings.detectors
+        clock = Stopwatch()
         folded = {"devices": self.folds.find(reading.samples)}
         clock.lap("folds")
-        views = views_of(reading, params)
-        found = find_in(views, reading, params, _say_nothing, folded)
-        held = add_holds(found, reading.jobs, reading.events, reading.steps, self.settings.holds)
-        verdicts = [*held, *told]
+        views = views_of(reading, self.settings.detectors)
+        verdicts = [*self._found(views, reading, folded), *told]
         clock.lap("detectors")
         burning = self.burns.evaluate(steps, now)
         clock.lap("burns")
-        sizes = run_sizes(
-            reading.steps.lazy(), reading.placements.lazy(), reading.jobs.lazy()
-        ).collect()
-        facts = RunFacts(sizes=sizes, events=burning.events)
-        firings = unite_firings(burning.firings, self.heard(now))
-        incidents = join_incidents(verdicts, firings, facts, self.settings.joining, now=now)
+        joining = self.settings.joining
+        facts = RunFacts(sizes=_sizes(reading), events=burning.events)
+        firings = unite_firings(burning.firings, self._heard(now))
+        incidents = join_incidents(verdicts, firings, facts, joining, now=now)
         clock.lap("incidents")
         return Judgement(
             now=now,
@@ -121,21 +119,32 @@ class Judge:
             verdicts=verdicts,
             burning=burning,
             incidents=incidents,
-            sizes=sizes,
             seconds=clock.laps,
         )
 
+    def _heard(self, now: datetime) -> Sequence[Firing]:
+        """Return what Prometheus fired; nothing while the database does not answer."""
+        try:
+            return self.heard(now)
+        except Exception:  # noqa: BLE001 -- our own burns must not wait for those of others
+            _LOG.exception("what Prometheus fired could not be read")
+            return ()
 
-class _Stopwatch:
-    """How long parts of a tick took; nothing that is found depends on it."""
+    def _found(
+        self, views: Views, reading: Reading, folded: Mapping[str, pl.DataFrame]
+    ) -> list[Verdict]:
+        """Return the findings of all detectors, with what crashed jobs held for nothing."""
+        params, holds = self.settings.detectors, self.settings.holds
+        found = find_in(views, reading, params, _say_nothing, folded)
+        return add_holds(found, reading.jobs, reading.events, reading.steps, holds)
 
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
 
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name], self._last = now - self._last, now
+def _sizes(reading: Reading) -> pl.DataFrame:
+    """Return `RUN_SIZES`."""
+    steps, placements, jobs = (
+        reading.frame(name).lazy() for name in ("steps", "placements", "jobs")
+    )
+    return run_sizes(steps, placements, jobs).collect()
 
 
 def _say_nothing(_name: str, _done: int, _everything: int) -> None:

@@ -88,14 +88,14 @@ class Instance:
     artist: Artist
     teller: Teller
     settings: Settings
-    _last_seconds: float = field(default=0.0)
+    _open_ids: list[str] = field(default_factory=list[str])
 
     def tick(self, due: Due) -> Tick:
         """Do a tick, leave its answers, say what it did, and draw if there is time."""
         began = time.perf_counter()
         count_tick(self.watch, due.skipped)
         done = self.watch.tick(due.at)
-        open_ids = [one.id for one in self.store.find(OPEN, MAX_OPEN).records]
+        open_ids = self._open_incidents()
         top = self.settings.watch.top_ranks
         seconds = done.seconds["all"]
         self.board.leave(left_behind(self.watch, done.judgement, open_ids, top, seconds))
@@ -104,6 +104,14 @@ class Instance:
         if self.settings.service is not None and time.perf_counter() - began < half:
             self._draw(done, open_ids)
         return done
+
+    def _open_incidents(self) -> list[str]:
+        """Return the ids of open incidents, as they were known last."""
+        try:
+            self._open_ids = [one.id for one in self.store.find(OPEN, MAX_OPEN).records]
+        except Exception:  # noqa: BLE001 -- a database that is away must not end the watch
+            _LOG.exception("open incidents could not be read")
+        return self._open_ids
 
     def _draw(self, done: Tick, open_ids: list[str]) -> None:
         try:

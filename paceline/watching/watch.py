@@ -22,6 +22,7 @@ from paceline.watching.run_counts import RUN_METRICS, count_runs, live_runs
 from paceline.watching.source_ages import SourceAges
 from paceline.watching.sources import Polled, WatchedSource
 from paceline.watching.spools import newest_time
+from paceline.watching.stopwatches import Stopwatch
 from paceline.watching.totals import Totals
 from paceline.watching.vanishing import Vanishing
 from slo.training import JudgeParams, judge_steps
@@ -88,31 +89,25 @@ class Watch:
         Args:
             now: Its time; with a zone, later than that of any tick before.
         """
-        began, self.last = time.perf_counter(), now
+        clock, self.last = Stopwatch(), now
         problems, rows = self._take(now)
         self.ages.look(now)
-        taken = time.perf_counter()
+        clock.lap("take")
         standing = join_readings(one.standing() for one in self.sources)
         reading = self.memory.reading(standing, self._origins, now)
-        named = time.perf_counter()
+        clock.lap("name")
         judgement = self.judge.judge(reading, self.memory.steps, self.ages.verdicts(), now)
+        clock.lap("judge")
         self._count(judgement)
-        judged = time.perf_counter()
+        clock.lap("count")
         committed = self._commit(judgement, now)
-        done = time.perf_counter()
-        seconds = {
-            "take": taken - began,
-            "name": named - taken,
-            **judgement.seconds,
-            "commit": done - judged,
-            "all": done - began,
-        }
+        clock.lap("commit")
         return Tick(
             judgement=judgement,
             committed=committed,
             problems=problems,
             rows=rows,
-            seconds=seconds,
+            seconds={**clock.laps, **judgement.seconds, "all": clock.all()},
         )
 
     def state(self) -> dict[str, Any]:

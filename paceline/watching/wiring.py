@@ -38,7 +38,7 @@ from paceline.watching.commits import Committer
 from paceline.watching.leases import HELD_TICKS, LEADER, Lease
 from paceline.watching.parts import objectives_of, sources_of, watch_of
 from paceline.watching.running import Instance, instance_name, only_one, resume, stderr_teller
-from paceline.watching.sources import WatchedSource
+from paceline.watching.watch import Watch
 
 Clock = Callable[[], datetime]
 
@@ -80,28 +80,36 @@ def wired(settings: Settings, environ: Mapping[str, str], clock: Clock) -> Gener
         engine = _database(settings, environ)
         stack.callback(engine.dispose)
         store = IncidentStore(engine, telling=Telling(policy=policy))
-        name = instance_name(settings)
-        lease = Lease(name=LEADER, holder=name, length=HELD_TICKS * settings.watch.tick)
-        committer = Committer(store=store, lease=lease, cursor=f"watch/{name}")
+        committer = _committer(settings, store)
         sources = sources_of(settings, environ)
         watch = watch_of(settings, sources, objectives, committer, clock())
         stack.callback(watch.close)
         is_resumed = resume(watch, settings)
         stop = threading.Event()
         yield Wired(
-            instance=Instance(
-                watch=watch,
-                store=store,
-                board=_board(sources, store, clock()),
-                artist=Artist(name_of=_kept_id(store)),
-                teller=stderr_teller(),
-                settings=settings,
-            ),
+            instance=_instance(settings, watch, store, clock()),
             background=_background(settings, environ, store, receivers, clock, stop),
             stop=stop,
             is_resumed=is_resumed,
         )
         committer.give_up(clock())
+
+
+def _committer(settings: Settings, store: IncidentStore) -> Committer:
+    name = instance_name(settings)
+    lease = Lease(name=LEADER, holder=name, length=HELD_TICKS * settings.watch.tick)
+    return Committer(store=store, lease=lease, cursor=f"watch/{name}")
+
+
+def _instance(settings: Settings, watch: Watch, store: IncidentStore, now: datetime) -> Instance:
+    return Instance(
+        watch=watch,
+        store=store,
+        board=_board(watch, store, now),
+        artist=Artist(name_of=_kept_id(store)),
+        teller=stderr_teller(),
+        settings=settings,
+    )
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -173,15 +181,13 @@ def _kept_id(store: IncidentStore) -> Callable[[str], str]:
     return kept
 
 
-def _board(sources: list[WatchedSource], store: IncidentStore, now: datetime) -> Board:
-    from paceline.watching.source_ages import SourceAges  # noqa: PLC0415 -- no cycle at import
-
-    unasked = SourceAges(max_ages={one.name: one.max_age for one in sources}, started=now)
+def _board(watch: Watch, store: IncidentStore, now: datetime) -> Board:
+    sources = watch.sources
 
     def path_of(name: str) -> Path | None:
         return next((path for one in sources if (path := one.path_of(name))), None)
 
-    return Board(unasked=unasked.states(now), path_of=path_of, kept_id=_kept_id(store))
+    return Board(unasked=watch.ages.states(now), path_of=path_of, kept_id=_kept_id(store))
 
 
 def _background(  # noqa: PLR0913, PLR0917 -- the parts of one instance, each used once
