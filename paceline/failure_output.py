@@ -8,7 +8,7 @@ import polars as pl
 
 from alerts.wording import amount_text, counted_text, percent_text, span_text
 from paceline.domain_output import domain_texts, radii_text
-from paceline.failure_tables import by_week
+from paceline.failure_tables import by_week, weeks_of
 from paceline.fleet_review import FleetReview
 from paceline.goodput_output import NAMELESS, plain_rows
 from paceline.text_tables import table
@@ -160,7 +160,7 @@ def _weeks_text(review: FleetReview) -> str:
     rows = [["week of", *(_words(cause) for cause in causes)]]
     rows += [
         [f"{week}", *(f"{counts.get((week, cause), 0)}" for cause in causes)]
-        for week in weeks["week"].unique().sort()
+        for week in weeks_of(weeks)
     ]
     return table("Failures by week", rows)
 

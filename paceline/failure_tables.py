@@ -27,3 +27,15 @@ def by_week(costs: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("week", order)
     )
+
+
+def weeks_of(weeks: pl.DataFrame) -> pl.Series:
+    """Return each week from the first failure to the last, those in which nothing failed as well.
+
+    Args:
+        weeks: As `by_week` gives them.
+    """
+    first, last = pl.col("week").min(), pl.col("week").max()
+    if weeks.is_empty():
+        return weeks["week"]
+    return weeks.select(week=pl.date_range(first, last, "1w")).to_series()

@@ -22,7 +22,7 @@ CAUSES: Final = {
     "gpu_memory": "memory of a GPU",
     "network": "links, NICs or switches",
     "host": "a node was lost, or its board or memory failed",
-    "storage": "a file system failed or was full",
+    "storage": "a file system failed, was full or did not answer",
     "software": "the program itself",
     "preempted": "somebody else's job needed the nodes",
     "unknown": "nothing tells",

@@ -3,7 +3,7 @@
 from typing import Final
 
 from paceline.failure_output import failure_text
-from paceline.failure_tables import by_week
+from paceline.failure_tables import by_week, weeks_of
 from paceline.fleet_review import FleetReview
 from paceline.reports.page_templates import page_templates
 from paceline.reports.stacked_bars import Bar, stacked_bars
@@ -20,7 +20,7 @@ def failures_page(review: FleetReview) -> str:
         review: What the history tells.
     """
     weeks = by_week(review.costs)
-    shown = weeks["week"].unique().sort().tail(MAX_WEEKS)
+    shown = weeks_of(weeks).tail(MAX_WEEKS)
     counts = {(row["week"], row["cause"]): row["failures"] for row in weeks.to_dicts()}
     bars: list[Bar] = []
     for week in shown:
