@@ -210,11 +210,35 @@ def test_saves_of_logs(told: bool) -> None:
     events = conform(
         pl.LazyFrame(rows, schema_overrides={"attributes": EVENTS["attributes"]}), EVENTS
     )
-    saves = save_times(STEPS.to_frame().lazy(), events, NO_ROLES)
+    roles = pl.LazyFrame({"run": "r", "attempt": 0, "rank": [5], "host": ["n1"]})
+    saves = save_times(STEPS.to_frame().lazy(), events, conform(roles, ROLES))
     found = verdicts_of(find_slow_writers(saves, WriterParams()))
 
     assert saves.collect().height == 48
-    assert short(found) == [("rank", None, 5, "checkpoint_writer", None)]
+    assert short(found) == [("rank", "n1", 5, "checkpoint_writer", None)]
+
+
+def test_a_store_by_timers() -> None:
+    """Megatron's timers tell how long the slowest rank of the job saved."""
+    rows = [
+        {
+            "run": "r",
+            "kind": "timers",
+            "code": str(100 * at),
+            "time": START + timedelta(minutes=at),
+            "attributes": [{"key": name, "value": "12.0" if at > 5 else "4.0"}],
+        }
+        for at in range(1, 11)
+        for name in ("max save-checkpoint", "max forward-compute")
+    ]
+    events = conform(
+        pl.LazyFrame(rows, schema_overrides={"attributes": EVENTS["attributes"]}), EVENTS
+    )
+    saves = save_times(STEPS.to_frame().lazy(), events, NO_ROLES)
+
+    assert short(verdicts_of(find_slow_writers(saves, WriterParams()))) == [
+        ("job", None, None, "storage", 600)
+    ]
 
 
 def test_a_save_of_the_job() -> None:

@@ -29,11 +29,12 @@ def megatron(
     loss: Floats, seconds: Floats | float = 4.0, *, every: int = 10, more: Any = None
 ) -> str:
     """Megatron's lines, one every ten steps; `more` gives further lines after an iteration."""
-    ends = np.cumsum(np.broadcast_to(seconds, loss.shape) * every)
+    each: Floats = np.broadcast_to(seconds, loss.shape)
+    ends = np.cumsum(each * every)
     lines: list[str] = []
     for at, (value, end) in enumerate(zip(loss, ends, strict=True)):
         step, time = (at + 1) * every, START + timedelta(seconds=float(end))
-        milliseconds = 1000 * seconds_at(seconds, at)
+        milliseconds = 1000 * float(each[at])
         is_skipped = not np.isfinite(value)
         figures = "" if is_skipped else f" lm loss: {value:.6E} |"
         norm = "" if is_skipped else " grad norm: 1.012 |"
@@ -46,11 +47,6 @@ def megatron(
         )
         lines += more(step) if more else []
     return "\n".join(lines) + "\n"
-
-
-def seconds_at(seconds: Floats | float, at: int) -> float:
-    """The seconds of one report."""
-    return float(seconds) if isinstance(seconds, float) else float(seconds[at])
 
 
 def trainer(loss: Floats, norm: Floats) -> str:

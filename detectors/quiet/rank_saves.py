@@ -39,7 +39,8 @@ def save_times(steps: pl.LazyFrame, events: pl.LazyFrame, roles: pl.LazyFrame) -
     Args:
         steps: `STEPS`; a null `checkpoint_seconds`, or one of 0, is no save of that rank.
         events: `EVENTS` of kind checkpoint and checkpoint_start; they count for runs of which no
-            step tells a save. The attribute `seconds` wins over stamps.
+            step tells a save. The attribute `seconds` wins over stamps. Of kind timers the slowest
+            rank's `save-checkpoint` tells the whole job's save.
         roles: `ROLES`, for hosts and stages.
 
     Raises:
@@ -54,24 +55,52 @@ def save_times(steps: pl.LazyFrame, events: pl.LazyFrame, roles: pl.LazyFrame) -
             *keys, "host", "step", "end_time", "source", seconds="checkpoint_seconds", save="step"
         )
     )
-    logged = _logged(events.pipe(require, EVENTS)).join(
+    known = events.pipe(require, EVENTS)
+    logged = pl.concat([_timed(known), _logged(known)], how="diagonal_relaxed").join(
         told.select("run").unique(), on="run", how="anti", nulls_equal=True
     )
+    # Lines of logs tell no attempt: there the last place of a rank is taken.
     placed = roles.pipe(require, ROLES).select(*keys, "host", "pp")
+    lasting = placed.sort(keys, nulls_last=False).unique(["run", "rank"], keep="last")
     return (
         pl.concat([told, logged], how="diagonal_relaxed")
         .sort(*keys, "save", "end_time", "seconds", "source", nulls_last=True)
         .unique([*keys, "save"], keep="last", maintain_order=True)
+        .join(placed.unique(keys), on=keys, how="left", suffix="_role", nulls_equal=True)
         .join(
-            placed.unique(keys, keep="first", maintain_order=True),
-            on=keys,
+            lasting.drop("attempt"),
+            on=["run", "rank"],
             how="left",
-            suffix="_role",
+            suffix="_last",
             nulls_equal=True,
         )
-        .with_columns(host=pl.coalesce("host", "host_role"))
+        .with_columns(
+            host=pl.coalesce("host", "host_role", "host_last"), pp=pl.coalesce("pp", "pp_last")
+        )
         .select(pl.col(name).cast(kind) for name, kind in SAVE_TIMES.items())
         .sort("run", "attempt", "save", "rank", nulls_last=True)
+    )
+
+
+def _timed(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Return the saves that Megatron's timers tell of the job as a whole."""
+    names = ("max save-checkpoint", "save-checkpoint")
+    told = [label_value(name).cast(pl.Float64, strict=False) for name in names]
+    step = pl.col("code").cast(pl.Int64, strict=False)
+    return (
+        events.filter(pl.col("kind") == "timers")
+        .select(
+            "run",
+            "source",
+            attempt=pl.lit(None, dtype=pl.Int32),
+            rank=pl.lit(None, dtype=pl.Int32),
+            step=step,
+            save=step,
+            seconds=pl.coalesce(told),
+            end_time="time",
+        )
+        .filter(pl.col("seconds") > 0)
+        .drop_nulls("save")
     )
 
 
