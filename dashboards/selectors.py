@@ -38,4 +38,6 @@ def worst_now(count: int, query: str) -> str:
 
 def last_time(condition: str, labels: str) -> str:
     """Return the query of when a condition last held within the range, in ms since 1970."""
-    return f"1000 * max by ({labels}) (max_over_time(timestamp({condition})[{WHOLE_RANGE}:1m]))"
+    # As fine as the picture: a minute's steps over a month would be dear, and tell no more.
+    steps = f"{WHOLE_RANGE}:$__interval"
+    return f"1000 * max by ({labels}) (max_over_time(timestamp({condition})[{steps}]))"

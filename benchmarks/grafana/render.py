@@ -110,7 +110,12 @@ def draw(page: Page, board: dict[str, Any], url: str, fleet: Fleet, width: int) 
         "step": 60,
         "width": width,
         "values": VALUES
-        | {"__range": f"{minutes}m", "__rate_interval": "5m", "__from": str(1000 * START)},
+        | {
+            "__range": f"{minutes}m",
+            "__rate_interval": "5m",
+            "__interval": "1m",
+            "__from": str(1000 * START),
+        },
     }
     told = page.evaluate(
         "([board, context]) => window.renderBoard(board, context)", [board, context]

@@ -43,7 +43,7 @@ SLOWEST: Final = worst_now(10, f"max by ({RANK}) (max_over_time({_SLOWDOWN}[$__r
 FURTHEST: Final = worst_now(
     10,
     "max by (node, device, signal)"
-    f" (max_over_time(abs({select(metrics.DEVICE_PEER_RATIO)} - 1)[$__range:1m]))",
+    f" (max_over_time(abs({select(metrics.DEVICE_PEER_RATIO)} - 1)[$__range:$__interval]))",
 )
 WORST_LINKS: Final = worst_now(
     10, f"max by (switch, port) (max_over_time({select(metrics.LINK_FAULT_SCORE)}[$__range]))"
@@ -55,7 +55,7 @@ ALERTS: Final = (
 )
 NODES: Final = (
     f"max by (node) ({_STATE}) and on (node)"
-    f" group by (node) (max_over_time(({_BAD_STATE})[$__range:1m]{AT_END}))"
+    f" group by (node) (max_over_time(({_BAD_STATE})[$__range:$__interval]{AT_END}))"
 )
 MAINTAINED: Final = f"sum({_STATE} == bool 4)"
 FINDINGS: Final = f"sum by (kind, level) ({select(metrics.VERDICTS)})"

@@ -44,7 +44,7 @@ LISTED_SLOWDOWN = _LISTED
 LISTED_WAIT = f"{_BY_WAIT} {_ONLY_LISTED}"
 # Milliseconds since 1970; no row for a rank that is not slow, or was slow all through the range.
 LISTED_LAST_HEALTHY = (
-    f"1000 * max by {_RANK} (max_over_time(timestamp({_SLOWDOWN} < {MIN_SLOW_RATIO})[$__range:1m]))"
+    f"1000 * max by {_RANK} (max_over_time(timestamp({_SLOWDOWN} < {MIN_SLOW_RATIO})[$__range:$__interval]))"
     f" and on {_RANK} ({_LISTED} >= {MIN_SLOW_RATIO})"
 )
 # 1 when slow in compute, plus 2 when its peers wait for it; no row when waiting is not measured.

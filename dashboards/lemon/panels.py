@@ -169,10 +169,10 @@ def build_why(sources: Sources) -> tuple[Plan, ...]:
             [over(sources.hosts.by("max", "node", f"changes({boots}[1h])"), "{{node}}")],
             Field(unit="none", decimals=0, min_value=0),
         ),
-        plan_lines(
+        plan_many_lines(
             "Share of the day that was faulty",
             8,
-            "The eight nodes with most. It is what a node costs whoever waits for it.",
+            "Of the nodes with the highest scores. It is what a node costs whoever waits for it.",
             [over(ask.FAULTY_SHARE, "{{node}}")],
             Field(unit="percentunit", decimals=0, min_value=0, max_value=1),
         ),

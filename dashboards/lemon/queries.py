@@ -49,10 +49,15 @@ STATES: Final = (
     f"max by (node) ({_CHOSEN_STATE}) and on (node) topk(25, max by (node)"
     f" ({select(metrics.LEMON_SCORE)} @ end()))"
 )
+# Windows over raw samples of all nodes would be dear over a month: listed nodes, hour by hour.
+_LISTED_STATE: Final = (
+    f"({_CHOSEN_STATE} and on (node) topk(25, max by (node)"
+    f" ({select(metrics.LEMON_SCORE)} @ end())))"
+)
 # A node that is faulty now and was in maintenance within the week before: the repair did not hold.
 RELAPSES: Final = (
-    f"sum by (node) (({_CHOSEN_STATE} == bool 3)"
-    f" * on (cluster, node) (max_over_time({_CHOSEN_STATE}[7d]) == bool 4)) > 0"
+    f"max by (node) (({_LISTED_STATE} == bool 3)"
+    f" * max_over_time(({_LISTED_STATE} == bool 4)[7d:1h])) > 0"
 )
 _COUNTED: Final = select(metrics.LEMON_SIGNALS, CHOSEN_NODE, 'signal!="hours"')
 CAUSES: Final = f"sum by (signal) ({_COUNTED})"
@@ -61,11 +66,7 @@ SCORES: Final = worst_over_time(
     "node",
     lambda at: f"max by (node) ({select(metrics.LEMON_SCORE, CHOSEN_NODE)}{at})",
 )
-FAULTY_SHARE: Final = worst_over_time(
-    8,
-    "node",
-    lambda at: f"max by (node) (avg_over_time(({_CHOSEN_STATE} == bool 3)[1d:5m]{at}))",
-)
+FAULTY_SHARE: Final = f"max by (node) (avg_over_time(({_LISTED_STATE} == bool 3)[1d:1h]))"
 
 CLUSTERS: Final = f"label_values({metrics.LEMON_SCORE.name}, cluster)"
 NODES: Final = f"label_values({select(metrics.LEMON_SCORE)}, node)"
