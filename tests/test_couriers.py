@@ -330,6 +330,31 @@ def test_killed_while_renewing(engine: Engine, write: Callable[..., None]) -> No
     assert team.told == ["a trigger", "a trigger", "a resolve"]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Delivered(), id="was told"),
+        pytest.param(Refused(reason="no"), id="was refused"),
+    ],
+)
+def test_no_reminder_after_the_end(
+    engine: Engine, write: Callable[..., None], answer: Answer
+) -> None:
+    """Whoever is reminded of what has ended would be woken again: after the end nothing is said."""
+    write("a trigger")
+    team, clock = Fake(), Clock()
+    one_pass(engine, team, clock)
+    team.answers = [Later(reason="down"), answer]
+    write("a renew")
+    one_pass(engine, team, clock)
+    write("a resolve")
+    for _ in range(3):
+        clock.pass_by(200)
+        one_pass(engine, team, clock)
+
+    assert team.told == ["a trigger", "a trigger", "a resolve"]
+
+
 def test_acknowledgement_keeps_renewals(engine: Engine, write: Callable[..., None]) -> None:
     """That somebody is at it does not end the reminders, and a second trigger begins them anew."""
     write("a trigger", "a acknowledge", "a resolve")

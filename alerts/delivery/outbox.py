@@ -13,7 +13,7 @@ from sqlalchemy import Connection, update
 
 from alerts.delivery.claims import RENEW, Claim
 from alerts.delivery.letters import Action, Letter, Renewal, incident_of
-from alerts.delivery.renewals import go_on, plan_renewal, repeated_action
+from alerts.delivery.renewals import drop_reminders, go_on, plan_renewal, repeated_action
 from alerts.incidents import Incident
 from alerts.storing.tables import OUTBOX
 
@@ -62,11 +62,15 @@ def finish_delivered(
     connection: Connection, claim: Claim, renewal: Renewal | None, *, now: datetime
 ) -> None:
     """Close a letter that was taken, and plan what keeps its receiver reminded."""
-    if claim.row["action"] == RENEW:
+    action = claim.row["action"]
+    if action == RENEW:
         close_claim(connection, claim, **go_on(claim.row["body"], renewal, now=now))
         return
-    is_ours = close_claim(connection, claim, state="delivered", delivered_at=now, last_error=None)
-    if is_ours and renewal is not None and claim.row["action"] != "acknowledge":
+    if not close_claim(connection, claim, state="delivered", delivered_at=now, last_error=None):
+        return
+    if action == "resolve":
+        drop_reminders(connection, claim.row)
+    if renewal is not None and action != "acknowledge":
         plan_renewal(connection, claim.row, renewal, now=now)
 
 
@@ -77,7 +81,9 @@ def finish_later(connection: Connection, claim: Claim, reason: str, *, due: date
 
 def finish_refused(connection: Connection, claim: Claim, reason: str) -> None:
     """Put a letter aside that will never be taken; people see why."""
-    close_claim(connection, claim, state="dead", last_error=reason)
+    is_ours = close_claim(connection, claim, state="dead", last_error=reason)
+    if is_ours and claim.row["action"] == "resolve":
+        drop_reminders(connection, claim.row)
 
 
 def close_claim(connection: Connection, claim: Claim, **values: object) -> bool:

@@ -48,12 +48,21 @@ def plan_renewal(
         _REPEATED: row["action"],
         _LEFT: renewal.resolve_count if row["action"] == "resolve" else None,
     }
-    values = {"body": body, "state": "waiting", "attempts": 0, "due": _next(renewal, now)}
+    values = {"body": body, "state": "waiting", "attempts": 0, "last_error": None}
+    values["due"] = _next(renewal, now)
     known = connection.execute(update(OUTBOX).where(OUTBOX.c.key == _key(row)).values(**values))
     if not known.rowcount:
         same = {name: row[name] for name in ("incident", "receiver", "dedup_key", "created")}
         row_values = {"key": _key(row), "action": RENEW, **same, **values}
         connection.execute(insert(OUTBOX).values(**row_values))
+
+
+def drop_reminders(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Close what waits to remind a receiver of a thing that has ended: it would begin it anew."""
+    same = [OUTBOX.c[name] == row[name] for name in ("receiver", "dedup_key")]
+    waits = (OUTBOX.c.action == RENEW, OUTBOX.c.state == "waiting")
+    done = {"state": "delivered", "last_error": "the end came first"}
+    connection.execute(update(OUTBOX).where(*same, *waits).values(**done))
 
 
 def go_on(body: Mapping[str, Any], renewal: Renewal | None, *, now: datetime) -> dict[str, object]:
