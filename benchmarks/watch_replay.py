@@ -202,8 +202,8 @@ def kept_in(database: Path) -> list[tuple[Any, ...]]:
 
     connection = sqlite3.connect(database)
     rows = connection.execute(
-        "SELECT number, id, state, severity, title, onset, detected, paged_at, resolved_at, "
-        "merged_into FROM incidents ORDER BY number"
+        "SELECT number, id, state, severity, title, onset, first_seen, detected, paged_at, "
+        "resolved_at, merged_into FROM incidents ORDER BY number"
     ).fetchall()
     connection.close()
     return rows

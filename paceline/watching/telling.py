@@ -6,9 +6,12 @@ machine reads it, and holds no line break, whatever an error or a title holds.
 
 import json
 import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
 from typing import Final, TextIO
 
 from alerts.storing.records import Change
@@ -49,13 +52,10 @@ def _value(value: object) -> str:
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
-def _where(trace: object) -> str:
-    place = "?"
-    while trace is not None:
-        code = trace.tb_frame.f_code  # type: ignore[attr-defined]  # a traceback, as logging hands it over
-        place = f"{code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"  # type: ignore[attr-defined]  # same
-        trace = trace.tb_next  # type: ignore[attr-defined]  # same
-    return place
+def _where(trace: TracebackType | None) -> str:
+    """Return the place where an error was raised."""
+    frames = traceback.extract_tb(trace)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
 
 
 @dataclass(slots=True, kw_only=True)
