@@ -32,6 +32,8 @@ VALUES = {
     "cluster": "c1",
     "run": "llama",
     "incident": "i-4711",
+    "__interval": "1m",
+    "__rate_interval": "5m",
 }
 MANY = Fleet(nodes=512, gpus=1, minutes=60, onset=30)
 CASES: tuple[tuple[str, Fleet | None, int], ...] = (
@@ -102,20 +104,13 @@ def page_server(folder: Path) -> Iterator[str]:
 
 def draw(page: Page, board: dict[str, Any], url: str, fleet: Fleet, width: int) -> dict[str, Any]:
     """Draw a board and return how it went."""
-    minutes = fleet.minutes
     context = {
         "url": url,
         "from": START,
         "to": fleet.end,
         "step": 60,
         "width": width,
-        "values": VALUES
-        | {
-            "__range": f"{minutes}m",
-            "__rate_interval": "5m",
-            "__interval": "1m",
-            "__from": str(1000 * START),
-        },
+        "values": VALUES | {"__range": f"{fleet.minutes}m", "__from": str(1000 * START)},
     }
     told = page.evaluate(
         "([board, context]) => window.renderBoard(board, context)", [board, context]

@@ -5,6 +5,7 @@ Where `topk` picks the series of a plot over time, it picks once, at the end of 
 at every step it would show many more series than it says, coming and going.
 """
 
+from dashboards.selectors import last_time
 from dashboards.thresholds import MAX_CULPRIT_WAIT_RATIO, MIN_SLOW_RATIO
 from slo import metrics
 
@@ -43,9 +44,9 @@ LEAST_WAITING_RANKS = f"sort(bottomk(5, {_BY_WAIT}))"
 LISTED_SLOWDOWN = _LISTED
 LISTED_WAIT = f"{_BY_WAIT} {_ONLY_LISTED}"
 # Milliseconds since 1970; no row for a rank that is not slow, or was slow all through the range.
+_HEALTHY = f"{_SLOWDOWN} < {MIN_SLOW_RATIO}"
 LISTED_LAST_HEALTHY = (
-    f"1000 * max by {_RANK} (max_over_time(timestamp({_SLOWDOWN} < {MIN_SLOW_RATIO})[$__range:$__interval]))"
-    f" and on {_RANK} ({_LISTED} >= {MIN_SLOW_RATIO})"
+    f"{last_time(_HEALTHY, _RANK.strip('()'))} and on {_RANK} ({_LISTED} >= {MIN_SLOW_RATIO})"
 )
 # 1 when slow in compute, plus 2 when its peers wait for it; no row when waiting is not measured.
 LISTED_PHASE = (
