@@ -122,6 +122,7 @@ def test_nobody_there() -> None:
         pytest.param("https://[::1/x", id="half a host"),
         pytest.param("https://host:x/", id="no port"),
         pytest.param("https://user:word@host/", id="a password, which would not be sent"),
+        pytest.param("https://höst/", id="a letter that is none of an address"),
         pytest.param("https://host/a b\r\nX: y", id="a line break"),
     ],
 )

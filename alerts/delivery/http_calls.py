@@ -97,7 +97,8 @@ def refuse_address(url: str) -> None:
         is_known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         is_known = False
-    if not is_known or "@" in url or not url.isprintable() or " " in url:
+    is_plain = url.isascii() and url.isprintable()
+    if not (is_known and is_plain) or "@" in url or " " in url:
         raise AddressError(
             "wanted an address as in https://host/path, without a user, found something else"
         )
