@@ -8,8 +8,9 @@ temporary folder, which is removed; the process may open 1,024 files:
   stops three steps before the others, whose watchdogs then time out: it must be named, however many
   there are.
 - `python -m benchmarks.rank_files 4096 nested`: 90 steps, 0.5 MB a rank, in three communicators of
-  each rank: tensor parallel in its host, data parallel across the hosts, and all. One rank does not
-  come to the operation of all, in which the others wait.
+  each rank: tensor parallel in its host, sharded across eight hosts, and all. One rank falls silent
+  before its tensor group's operation, in which its mates wait; the ranks of the eight hosts wait in
+  their shards for those, and all others in the operation of all.
 """
 
 import json
@@ -31,6 +32,9 @@ OPERATIONS: Final = 30
 """A step; with `STEPS` they make a file about 1 MB long."""
 
 HOST_RANKS: Final = 8
+
+POD_HOSTS: Final = 8
+"""Hosts across which a model is sharded."""
 
 NESTED_STEPS: Final = 90
 
@@ -117,10 +121,13 @@ class Group:
 def groups_of(rank: int, world: int) -> tuple[Group, Group, Group]:
     """Return the groups of a rank, from the innermost: of its host, of its place, of all."""
     host, place = divmod(rank, HOST_RANKS)
+    pod, number = divmod(host, POD_HOSTS)
     hosts = world // HOST_RANKS
+    size = min(POD_HOSTS, hosts - pod * POD_HOSTS)
+    guid = 10 + hosts + pod * HOST_RANKS + place
     return (
         Group(name="tensor", guid=10 + host, rank=place, size=HOST_RANKS, calls=24),
-        Group(name="data", guid=10 + hosts + place, rank=host, size=hosts, calls=5),
+        Group(name="shard", guid=guid, rank=number, size=size, calls=5),
         Group(name="default_pg", guid=0, rank=rank, size=world, calls=1),
     )
 
@@ -145,14 +152,23 @@ def nested_lines(rank: int, world: int) -> Iterator[str]:
 
 
 def waiting_lines(rank: int, world: int, head: str, comms: list[str]) -> Iterator[str]:
-    """Yield what a rank prints in the step that no rank ends: one does not come to what all do."""
-    *inner, whole = groups_of(rank, world)
-    for one, comm in zip(inner, comms, strict=False):
+    """Yield what a rank prints in the step that no rank ends: it stands in one of its groups."""
+    groups = groups_of(rank, world)
+    level = standing_level(rank, world)
+    for one, comm in zip(groups[:level], comms, strict=False):
         first = NESTED_STEPS * one.calls
         yield from (called(head, comm, one.size, first + at) for at in range(one.calls))
     if rank != culprit(world):
-        yield called(head, comms[-1], whole.size, NESTED_STEPS)
-        yield group_timeout_line(rank, whole, NESTED_STEPS + 1)
+        one, number = groups[level], NESTED_STEPS * groups[level].calls
+        yield called(head, comms[level], one.size, number)
+        yield group_timeout_line(rank, one, number + 1)
+
+
+def standing_level(rank: int, world: int) -> int:
+    """Return in which of its groups a rank stands: the first with a rank that does not come."""
+    pods = {one // (HOST_RANKS * POD_HOSTS) for one in (rank, culprit(world))}
+    hosts = {one // HOST_RANKS for one in (rank, culprit(world))}
+    return (len(hosts) > 1) + (len(pods) > 1)
 
 
 def called(head: str, comm: str, size: int, number: int) -> str:

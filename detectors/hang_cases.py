@@ -130,8 +130,9 @@ class HangCase:
         return not told and not known and placed.is_block(self.run, ranks, self.world)
 
     def _by_rank(self, rows: pl.DataFrame) -> list[list[dict[str, Any]]]:
-        """Return the rows of each rank: the clearest group first, then the largest."""
-        ordered = rows.sort("rank", "size", "group", descending=[False, True, False])
+        """Return the rows of each rank: of groups that miss fewest first, then of the largest."""
+        missing = pl.col("size") - pl.col("heard")
+        ordered = rows.sort("rank", missing, -pl.col("size").cast(pl.Int64), "group")
         return [part.to_dicts() for part in ordered.partition_by("rank", maintain_order=True)]
 
     def _culprit(self, seen: list[dict[str, Any]]) -> Verdict:
