@@ -54,6 +54,7 @@ from detectors.pcie_links import PcieParams, find_degraded_pcie
 from detectors.placing import rank_roles
 from detectors.planned_pauses import without_planned_pauses
 from detectors.port_faults import PortFaultParams, find_port_faults
+from detectors.quiet.activity_sags import ActivityParams, find_activity_sags
 from detectors.quiet.checkpoint_writers import WriterParams, find_slow_writers
 from detectors.quiet.checksum_differences import find_checksum_differences
 from detectors.quiet.data_stalls import StallParams, find_data_stalls
@@ -134,6 +135,7 @@ class DetectorParams:
     replicas: ReplicaParams = field(default_factory=ReplicaParams)
     skips: SkipParams = field(default_factory=SkipParams)
     sags: SagParams = field(default_factory=SagParams)
+    activity: ActivityParams = field(default_factory=ActivityParams)
     writers: WriterParams = field(default_factory=WriterParams)
     stalls: StallParams = field(default_factory=StallParams)
     shared: SharedParams = field(default_factory=SharedParams)
@@ -180,6 +182,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
         "periodic sags",
         lambda v, p: find_periodic_sags(v.paces, v.job_paces, v.events, p.sags),
     ),
+    ("activity sags", lambda v, p: find_activity_sags(v.samples, v.roles, p.activity)),
     (
         "checkpoint writers",
         lambda v, p: find_slow_writers(save_times(v.steps, v.events, v.roles), p.writers),

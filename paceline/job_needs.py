@@ -84,6 +84,13 @@ JOB_NEEDS: Final[tuple[Need, ...]] = (
         "whether hosts pause together or in turns, and which, is not known",
     ),
     Need(
+        "activity sags",
+        "how busy GPUs are",
+        "samples",
+        ("sm_active_ratio", "gpu_busy_ratio", "power_watts"),
+        "hosts that pause in turns go unnoticed where nobody reports steps",
+    ),
+    Need(
         "checkpoint writers",
         "checkpoint time by rank",
         "steps",

@@ -97,22 +97,29 @@ Key = tuple[str | None, int | None]
 
 
 def without_repeated_pauses(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the findings without pauses of a job whose period another finding tells."""
-    timed = {
-        (one.subject.run, one.subject.attempt)
-        for one in verdicts
-        if one.cause == CAUSE and one.peers == _PEERS
-    }
-    return [
-        one
-        for one in verdicts
-        if one.cause != CAUSE
-        or one.peers == _PEERS
-        or (one.subject.run, one.subject.attempt) not in timed
-    ]
+    """Return the findings without pauses of a job that another finding tells better.
+
+    That of their period in its steps is best, then that in its devices, then one without a period.
+    """
+    pauses = [one for one in verdicts if one.cause == CAUSE]
+    best: dict[str | None, int] = {}
+    for one in pauses:
+        run = one.subject.run
+        best[run] = min(best.get(run, len(_BETTER)), _worth(one))
+    return [one for one in verdicts if one.cause != CAUSE or _worth(one) == best[one.subject.run]]
+
+
+def _worth(verdict: Verdict) -> int:
+    """Return which of the findings on pauses it is; 0 is the best."""
+    return _BETTER.index(verdict.peers) if verdict.peers in _BETTER else len(_BETTER)
 
 
 _PEERS: Final = "hosts of the job, by the period of their pauses"
+
+DEVICE_PEERS: Final = "hosts of the job, by the activity of their devices"
+"""What `detectors.quiet.activity_sags` compares."""
+
+_BETTER: Final = (_PEERS, DEVICE_PEERS)
 
 
 def _parts(moments: pl.DataFrame) -> Iterator[pl.DataFrame]:
