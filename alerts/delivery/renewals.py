@@ -48,8 +48,8 @@ def plan_renewal(
         _REPEATED: row["action"],
         _LEFT: renewal.resolve_count if row["action"] == "resolve" else None,
     }
-    values = {"body": body, "state": "waiting", "attempts": 0, "last_error": None}
-    values["due"] = _next(renewal, now)
+    fresh = {"state": "waiting", "attempts": 0, "last_error": None}
+    values = {**fresh, "body": body, "due": _next(renewal, now)}
     known = connection.execute(update(OUTBOX).where(OUTBOX.c.key == _key(row)).values(**values))
     if not known.rowcount:
         same = {name: row[name] for name in ("incident", "receiver", "dedup_key", "created")}
