@@ -1,8 +1,9 @@
 """Tests of the watch's sources: ranks read together, a dead server, a slow one, two instances."""
 
+import json
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -126,10 +127,19 @@ def test_unreadable(tmp_path: Path) -> None:
     assert polled.reading.steps.height == 1
 
 
+def answer_of(*seconds: float) -> bytes:
+    """An answer with the temperature of one GPU, read some seconds after the start."""
+    values = [[START.timestamp() + one, "55"] for one in seconds]
+    labels = {"__name__": "DCGM_FI_DEV_GPU_TEMP", "gpu": "0", "UUID": "GPU-1", "Hostname": "n1"}
+    result = [{"metric": labels, "values": values}] if values else []
+    return json.dumps(
+        {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    ).encode()
+
+
 @contextmanager
-def slow_server(answer: threading.Event) -> Generator[str]:
-    """A Prometheus that answers nothing until it is told to, and then that there is no series."""
-    body = b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
+def slow_server(answer: threading.Event, told: Sequence[bytes] = ()) -> Generator[str]:
+    """A Prometheus that answers nothing until it is told to; it says what stands last in `told`."""
 
     class Handler(BaseHTTPRequestHandler):
         """Answers every query, late."""
@@ -137,6 +147,7 @@ def slow_server(answer: threading.Event) -> Generator[str]:
         def do_GET(self) -> None:
             """Wait, and answer."""
             answer.wait(20.0)
+            body = told[-1] if told else answer_of()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -185,6 +196,22 @@ def test_slow_server() -> None:
     assert waited < 5.0
     # What was asked for is what the first tick asked: the next one goes on from there.
     assert watch.state() == {"pulled": START.isoformat()}
+
+
+def test_late_samples() -> None:
+    """A sample that comes late is taken by a later look, and none is told twice."""
+    answer, told, seen = threading.Event(), list[bytes](), list[list[float]]()
+    answer.set()
+    with slow_server(answer, told) as url:
+        watch = server_watch(url)
+        for tick_seconds, samples in ((0, (-10,)), (15, (-20, -10, 5)), (30, (-20, -10, 5))):
+            told.append(answer_of(*samples))
+            polled = watch.poll(START + timedelta(seconds=tick_seconds), 10.0)
+            times = polled.reading.samples["time"].unique().sort()
+            seen.append([(one - START).total_seconds() for one in times])
+        watch.close()
+
+    assert seen == [[-10.0], [-20.0, 5.0], []]
 
 
 def settings_in(folder: Path, name: str, url: str, database: str) -> Settings:
