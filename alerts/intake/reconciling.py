@@ -101,7 +101,7 @@ def settle_quiet(
     not list any more ended at most a silence after it was seen last. Where nobody can be asked, an
     episode ends only when the end that it was sent with has passed.
     """
-    quiet = _quiet_alerts(engine, params.episodes, now)
+    quiet = _quiet_alerts(engine, params.episodes, now, can_ask=source is not None)
     if not quiet:
         return 0
     listed = None if source is None else _asked(engine, source, now)
@@ -116,9 +116,16 @@ def settle_quiet(
         return save_histories(connection, before, after, {})
 
 
-def _quiet_alerts(engine: Engine, params: EpisodeParams, now: datetime) -> set[str]:
-    """Return the fingerprints of alerts that fire and that nothing was heard of for long."""
+def _quiet_alerts(
+    engine: Engine, params: EpisodeParams, now: datetime, *, can_ask: bool
+) -> set[str]:
+    """Return the fingerprints of alerts that fire and that nothing was heard of for long.
+
+    Where nobody can be asked, only those whose announced end has passed.
+    """
     is_quiet = ALERT_EPISODES.c.last_seen < now - params.silence
+    if not can_ask:
+        is_quiet &= ALERT_EPISODES.c.due_at < now
     query = select(ALERT_EPISODES.c.fingerprint).where(
         ALERT_EPISODES.c.status == "firing", is_quiet
     )
@@ -131,9 +138,10 @@ def _asked(engine: Engine, source: AlertList, now: datetime) -> Mapping[str, Not
 
     A question that is answered is asked again when the next alert goes quiet.
     """
-    with engine.begin() as connection:
+    with reading(engine) as connection:
         if is_resting(connection, ASKING, now=now):
             return None
+    with engine.begin() as connection:
         begin_rest(connection, ASKING, MIN_ASK_SECONDS, now=now)
     try:
         return {alert.fingerprint: alert for alert in source.everything(now=now)}
