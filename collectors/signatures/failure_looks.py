@@ -22,7 +22,8 @@ MAY_BE_FAILURE: Final = ascii_pattern(
     r"notready|stopped|pressure|downgraded|blocked for|no module|not a\b|needs? to\b|incorrect|"
     r"\.exc\.|ENOTFOUND|\bexited|violation|rejected|\bleak|offline|busy|must\b|"
     r"\bnot?\b|EADDRINUSE|EMFILE|ENOSPC|ESTALE|EROFS|EACCES|EDQUOT|truncated|damaged|taken by|"
-    r"unavailable|detected|duplicate|\btoo\b|expected|_status_|\becc\b|retired|\b[45]\d\d\b"
+    r"unavailable|detected|duplicate|\btoo\b|expected|_status_|\becc\b|retired|"
+    r"\b(?:40[0-9]|429|50[0-4])\b"
 )
 """Lines without any of these are not looked at: a step, a setting, a banner."""
 
@@ -43,6 +44,13 @@ _CALM: Final = (
 """Lines that speak of errors and tell of none: counts of zero, settings, advice."""
 
 
+_AT_EASE: Final = (
+    r"(?:^|[\s\[(|:])(?:INFO|DEBUG|TRACE)(?:[\s\])|:]|$)|"
+    r"^\s*[\"']?[\w.-]+[\"']?\s*[:=.]+\s*[\"']?[\w.+-]+[\"']?,?$"
+)
+"""Lines whose own level says that all is well, and settings: one name with one value."""
+
+
 def may_be_failure(text: pl.Expr, also: str | None = None) -> pl.Expr:
     """Return whether lines may tell of a failure; null stays null.
 
@@ -50,7 +58,8 @@ def may_be_failure(text: pl.Expr, also: str | None = None) -> pl.Expr:
         text: The lines.
         also: A pattern of lines that do so whatever their words: that of a library's own patterns.
     """
-    looks = text.str.contains(MAY_BE_FAILURE)
+    is_calm = text.str.contains(_AT_EASE) & ~looks_like_failure(text)
+    looks = text.str.contains(MAY_BE_FAILURE) & ~is_calm
     return looks if also is None else looks | text.str.contains(also)
 
 
