@@ -150,7 +150,7 @@ def _rank_of(row: dict[str, Any], roles: pl.DataFrame) -> int | None:
 def _named(verdict: Verdict, row: dict[str, Any], rank: int | None, spinning: int) -> Verdict:
     """Return a hang on one GPU's rank."""
     what = (
-        f"the GPU was {row['busy']:.0%} busy while {spinning} others were so all the time: its "
+        f"the GPU was {row['busy']:.0%} busy while {spinning} others were busy all the time: its "
         "rank runs no kernel, theirs wait in one"
     )
     return replace(

@@ -148,8 +148,8 @@ def test_what_is_said() -> None:
     )
     assert (found.cause, found.confidence) == ("host_stalled", "medium")
     assert found.evidence[0].what == (
-        "the GPU was 0% busy while 7 others were so all the time: its rank runs no kernel, theirs "
-        "wait in one"
+        "the GPU was 0% busy while 7 others were busy all the time: its rank runs no kernel, "
+        "theirs wait in one"
     )
 
 
