@@ -58,6 +58,7 @@ def work(url: str, first: int, last: int) -> None:
     """Take ticks, and tell of each when it is kept."""
     engine = open_database(url)
     store = IncidentStore(engine, telling=Telling(policy=POLICY))
+    print("ready", flush=True)
     for number in range(first, last):
         incidents, now = tick(number)
         store.refresh(incidents, now=now)
@@ -69,11 +70,13 @@ def run_until_killed(url: str, first: int, last: int, seconds: float) -> tuple[i
     """Return the first tick that was not told to be done, and whether the child was killed."""
     command = [sys.executable, "-m", "benchmarks.store_kills", "--work", str(first), str(last)]
     with subprocess.Popen([*command, "--database", url], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
         try:
             child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
-        told = child.stdout.read().split() if child.stdout else []
+        told = child.stdout.read().split()
     return (int(told[-1]) + 1 if told else first), child.returncode == -signal.SIGKILL
 
 
@@ -101,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", default="")
     parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=3.0, help="longest life of a child")
+    parser.add_argument("--seconds", type=float, default=1.0, help="longest work of a child")
     parser.add_argument("--work", nargs=2, type=int)
     asked = parser.parse_args()
     if asked.work:
@@ -113,7 +116,7 @@ def main() -> None:
         first = kills = 0
         while kills < asked.kills:
             # Far more ticks than a child has time for, so that each is killed at work.
-            first, killed = run_until_killed(url, first, 10**6, draw.uniform(0.3, asked.seconds))
+            first, killed = run_until_killed(url, first, 10**6, draw.uniform(0.0, asked.seconds))
             kills += killed
         ticks = first + 3
         run_until_killed(url, first, ticks, 600)
