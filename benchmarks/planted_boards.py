@@ -22,7 +22,6 @@ CULPRIT_NODE = 2
 CULPRIT_GPU = 1
 LEMON_NODE = 3
 BAD_PORT = 5
-RACK_SIZE = 4
 
 Value = Callable[[int], float | None]
 

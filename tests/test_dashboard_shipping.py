@@ -330,6 +330,49 @@ def test_nobody_answers() -> None:
         compare_boards(BOARDS, nobody, "aif")
 
 
+@pytest.fixture
+def website() -> Iterator[str]:
+    """Yield the address of a server that is no Grafana."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers everything with a page."""
+
+        def do_GET(self) -> None:
+            """Answer with a page, or refuse in words."""
+            status = 200 if self.path.startswith("/api/dashboards") else 500
+            self.send_response(status)
+            self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 -- the library's
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+def test_what_is_no_grafana(website: str) -> None:
+    """A server that answers with pages is told from a Grafana, whether it refuses or not."""
+    server = HttpServer(url=website, token="")
+
+    with pytest.raises(GrafanaError, match="is no Grafana: no JSON"):
+        server.find("aif-job")
+    with pytest.raises(GrafanaError, match="answers 500 to GET /api/folders/aif: hello"):
+        server.has_folder("aif")
+
+
+def test_token_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A token file that is not there is refused in one line."""
+    code, told = run("diff", "http://127.0.0.1:9", "--token-file", tmp_path / "gone")
+
+    assert (code, "cannot read" in told[0]) == (2, True)
+
+
 def run(*arguments: str | Path, token: str = TOKEN) -> tuple[int, list[str]]:
     """Return exit code and lines of a command."""
     runner = CliRunner(env={"COLUMNS": "200", "TERM": "dumb", "GRAFANA_TOKEN": token})

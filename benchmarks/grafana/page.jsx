@@ -8,7 +8,7 @@ import {createRoot} from 'react-dom/client';
 import {flushSync} from 'react-dom';
 import {lastValueFrom} from 'rxjs';
 import {
-  applyFieldOverrides, createTheme, dateTime, DataFrameView, FieldConfigOptionsRegistry, FieldType,
+  applyFieldOverrides, createTheme, dateTime, FieldConfigOptionsRegistry, FieldType,
   getDisplayProcessor, getFieldDisplayName, getFieldDisplayValues, identityOverrideProcessor,
   standardFieldConfigEditorRegistry, standardTransformers, standardTransformersRegistry,
   ThemeContext, toDataFrame, transformDataFrame, VizOrientation,

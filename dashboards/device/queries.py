@@ -25,7 +25,6 @@ FURTHEST: Final = f"max(abs({_SCORE} - 1))"
 OFF_DEVICES: Final = f"sum(max by ({DEVICE}) (abs({_SCORE} - 1)) >= bool {MIN_OFF_PEERS_RATIO})"
 # A score against few peers is a guess: the fewest that any signal has.
 PEERS: Final = f"min(count by (signal) ({_SCORE}))"
-OLDEST_SAMPLE: Final = f"max({select(metrics.SOURCE_AGE_SECONDS)})"
 
 OFF_MOST: Final = worst_now(10, f"max by ({DEVICE}, signal) (abs({_SCORE} - 1))")
 _LISTED: Final = f"topk(10, max by ({DEVICE}) (abs({_SCORE} - 1)))"
@@ -34,7 +33,7 @@ LISTED: Final = _LISTED
 # How many samples of the range a score rests on, of the signal that has most.
 LISTED_SAMPLES: Final = f"max by ({DEVICE}) (count_over_time({_SCORE}[$__range])) {_ONLY_LISTED}"
 DEVIATIONS: Final = worst_over_time(
-    100, DEVICE, lambda at: f"max by ({DEVICE}) (abs({_CHOSEN_SCORE}{at} - 1))"
+    50, DEVICE, lambda at: f"max by ({DEVICE}) (abs({_CHOSEN_SCORE}{at} - 1))"
 )
 SIGNALS: Final = worst_over_time(
     8, f"{DEVICE}, signal", lambda at: f"max by ({DEVICE}, signal) (abs({_CHOSEN_SCORE}{at} - 1))"

@@ -13,7 +13,7 @@ from dashboards.thresholds import MIN_MUCH_PAUSED_SHARE
 CARD_NAME: Final = "{{node}} {{device}}"
 MODULE_NAME: Final = "{{switch}} {{module}}"
 LANE_NAME: Final = f"{MODULE_NAME} lane {{{{lane}}}}"
-_PACKETS: Final = Field(unit="suffix: /s", decimals=1, min_value=0)
+_PACKETS: Final = Field(unit="suffix:/s", decimals=1, min_value=0)
 _SHARE: Final = Field(unit="percentunit", decimals=1, min_value=0)
 
 

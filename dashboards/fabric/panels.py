@@ -119,7 +119,7 @@ def build_worst(sources: Sources) -> tuple[Plan, ...]:
                         mappings=list(_PORT_STATES),
                         custom__cellOptions=shared.COLORED_TEXT,
                     ),
-                    build_override("errors", unit="suffix: /s", decimals=2),
+                    build_override("errors", unit="suffix:/s", decimals=2),
                     build_override("beyond correction", unit="short", decimals=0),
                     build_override("cleared", unit="dtdurations", decimals=0),
                 ),

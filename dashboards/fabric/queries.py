@@ -32,7 +32,7 @@ PAUSED_CARDS: Final = worst_now(
 )
 LISTED: Final = f"topk(10, max by ({PORT}) ({_SCORE}))"
 _ONLY_LISTED: Final = f"and on ({PORT}) {LISTED}"
-SCORES: Final = worst_over_time(100, PORT, lambda at: f"max by ({PORT}) ({_CHOSEN_SCORE}{at})")
+SCORES: Final = worst_over_time(50, PORT, lambda at: f"max by ({PORT}) ({_CHOSEN_SCORE}{at})")
 
 CLUSTERS: Final = f"label_values({metrics.LINK_FAULT_SCORE.name}, cluster)"
 SWITCHES: Final = f"label_values({_SCORE}, switch)"

@@ -53,9 +53,9 @@ NEEDY_LEMON: Final = f"max by (node) ({select(metrics.LEMON_SCORE)}) {_ONLY_NEED
 LEMONS: Final = worst_now(10, f"max by (node) ({select(metrics.LEMON_SCORE)})")
 
 NODE_STATES: Final = f"max by (node) ({select(metrics.NODE_STATE, CHOSEN_NODE)})"
-# A row a node, a hundred at most: more are no picture any more, so the worst are picked.
+# A row a node, fifty at most: more are no picture any more, so the worst are picked.
 NODE_DEVIATIONS: Final = worst_over_time(
-    100,
+    50,
     "node",
     lambda at: f"max by (node) (abs({select(metrics.DEVICE_PEER_RATIO, CHOSEN_NODE)}{at} - 1))",
 )

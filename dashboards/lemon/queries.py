@@ -22,7 +22,6 @@ BLAMED_SHARE: Final = f"sum({_SCORE} * ({_SCORE} >= bool {MIN_LEMON_SCORE})) / s
 UNDECIDED: Final = (
     f"sum(({_SCORE} >= bool {MIN_LEMON_SCORE}) * on (node) (max by (node) ({_STATE}) < bool 3))"
 )
-OLDEST_SAMPLE: Final = f"max({select(metrics.SOURCE_AGE_SECONDS)})"
 
 LISTED: Final = f"topk(20, {_SCORE})"
 _ONLY_LISTED: Final = f"and on (node) {LISTED}"
