@@ -142,7 +142,7 @@ class HangCase:
         is_stuck = first["place"] == "waiting"
         clear = all(self._is_clear(one, len(seen)) for one in shown) and not is_stuck
         confidence: Confidence = "high" if clear else "medium"
-        lead = self.leads.filter(pl.col("rank") == first["rank"]).head(1).to_dicts()
+        lead = self.leads.filter(pl.col("rank") == first["rank"]).head(MAX_QUOTED).to_dicts()
         causes = [_CAUSES[row["kind"]] for row in lead if row["kind"] in _CAUSES]
         return Verdict(
             kind="hang",

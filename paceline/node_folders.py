@@ -58,7 +58,7 @@ def _rank_folders(reading: Reading, folders: Mapping[str, str]) -> set[str]:
         folder
         for parts in held.values()
         if len(parts) > 1
-        and len(set().union(*(ranks[one] for one in parts)))
+        and len({rank for one in parts for rank in ranks[one]})
         == sum(len(ranks[one]) for one in parts)
         for folder in parts
     }
