@@ -49,6 +49,10 @@ _ACTION: Final = (
 _HOST_ACTION: Final = (
     "look at the host, not at its GPUs: run queue, steal, other processes, memory, power governor"
 )
+_DATA_ACTION: Final = (
+    "it waits for its data: look at the host's mount, page cache and loaders, not at its GPUs"
+)
+_ACTIONS: Final = {HOST_CPU: _HOST_ACTION, "data": _DATA_ACTION}
 _NEEDED: Final = (
     "the ranks' history from before the difference, a third peer, or device signals of both"
 )
@@ -88,7 +92,7 @@ def accuse(case: Case, suspect: Suspect) -> Verdict:
         peer_count=suspect.members - 1,
         q_value=suspect.q_value,
         evidence=(seen, *_pass_evidence(phases), *_wait_evidence(phases)),
-        action=_HOST_ACTION if cause == HOST_CPU else _ACTION,
+        action=_ACTIONS.get(cause or "", _ACTION),
         **span,
     )
     if suspect.undecided:
