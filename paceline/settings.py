@@ -66,7 +66,7 @@ class WatchSettings(Part):
 
     tick: Span = Field(default=timedelta(seconds=15), description="Time between two ticks.")
     window: Span = Field(
-        default=timedelta(hours=4), description="How far back detectors look; held in memory."
+        default=timedelta(hours=2), description="How far back detectors look; held in memory."
     )
     patience: Span = Field(
         default=timedelta(seconds=5), description="How long a tick waits for a slow Prometheus."

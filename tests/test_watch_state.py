@@ -13,7 +13,9 @@ from alerts.storing.databases import open_database, writing
 from collectors.frames import STEPS, conform
 from collectors.readings import Reading, reading_of
 from detectors.verdicts import Subject, Verdict
+from paceline.burning import replay_burns
 from paceline.watching.blames import Blames
+from paceline.watching.burn_watch import BurnWatch
 from paceline.watching.cursors import read_cursor, write_cursor
 from paceline.watching.grid import Due, next_due
 from paceline.watching.leases import LEADER, Lease
@@ -22,6 +24,8 @@ from paceline.watching.source_ages import SourceAges
 from paceline.watching.spools import MAX_PIECES, Spool, TornPieceError
 from paceline.watching.step_memory import empty_steps, fold_steps
 from paceline.watching.totals import Totals
+from slo.growth import BurnParams
+from slo.specs import load_ready
 from slo.training import STEP_COLUMNS, JudgeParams, judge_steps
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -268,3 +272,40 @@ def test_blames() -> None:
     assert again.scores(at(14 * day)) == {"n1": 0.5}
     again.take([], at(29 * day))
     assert again.scores(at(29 * day)) == {}
+
+
+def burning_steps(until_minutes: float) -> pl.DataFrame:
+    """Steps of 20 s for 100 minutes, slow ones for half an hour, and healthy ones again."""
+    ends, seconds = [0.0], [20.0]
+    while ends[-1] < 60.0 * until_minutes:
+        is_slow = 6000 <= ends[-1] < 7800
+        seconds.append(25.0 if is_slow else 20.0)
+        ends.append(ends[-1] + seconds[-1])
+    rows = {
+        "run": ["r"] * len(ends),
+        "attempt": [0] * len(ends),
+        "step": list(range(len(ends))),
+        "end_time": [at(one) for one in ends],
+        "step_seconds": seconds,
+    }
+    return conform(pl.LazyFrame(rows), STEP_COLUMNS).collect()
+
+
+def test_cold_start() -> None:
+    """A watch that starts late knows since when an alert fires, as one that ran all along."""
+    now = at(60 * 135)
+    steps_so_far = burning_steps(135)
+    late = BurnWatch(objectives=[load_ready()], params=BurnParams(), cluster="c")
+    burning = late.evaluate(steps_so_far, now)
+    told = replay_burns(steps_so_far, [load_ready()], scrape_seconds=15.0, params=BurnParams())
+    again = BurnWatch(objectives=[load_ready()], params=BurnParams(), cluster="c")
+    again.restore(late.frames())
+    healthy = again.evaluate(burning_steps(150), at(60 * 150))
+
+    pages = {one.pair: one for one in burning.firings if one.severity == "page"}
+    expected = {one.pair: one for one in told.firings if one.severity == "page"}
+    assert pages.keys() == expected.keys()
+    for pair, one in pages.items():
+        assert abs(one.active_at - expected[pair].active_at) <= timedelta(seconds=30)
+    assert [one.resolved_at is None for one in healthy.firings if one.pair == "1h/5m"] == [False]
+    assert healthy.rates["training-steps"]["time"].unique().to_list() == [at(60 * 150)]

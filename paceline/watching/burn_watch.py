@@ -26,6 +26,9 @@ from slo.training import STEP_EVENTS, JudgeParams, judge_steps
 KEPT: Final = timedelta(days=7)
 """For how long evaluations are carried: a firing that began before that is known to the store."""
 
+BACKFILL_STEP: Final = timedelta(seconds=30)
+"""Distance of the evaluations that a first tick makes up for: a third of the shortest `for`."""
+
 TOLD: Final = (STEPS_TOTAL.name, SLOW_STEPS_TOTAL.name)
 """Metrics that the watch makes of steps, and so can evaluate."""
 
@@ -76,11 +79,14 @@ class BurnWatch:
         objectives: What is promised.
         params: Arithmetic of the evaluation.
         cluster: What the counters call the cluster.
+        backfill: How far back the first tick evaluates as well, as if the watch had run: an alert
+            that fires at a cold start began with its fault, and not with the watch.
     """
 
     objectives: Sequence[Objective]
     params: BurnParams
     cluster: str
+    backfill: timedelta = timedelta(hours=2)
     _times: pl.DataFrame = field(default_factory=_TIMES.to_frame)
     _held: dict[str, pl.DataFrame] = field(default_factory=dict[str, pl.DataFrame])
 
@@ -91,18 +97,26 @@ class BurnWatch:
             steps: `STEP_COLUMNS`, all that are known.
             now: The moment; evaluations of later ones, before a clock was set back, are void.
         """
-        moment = pl.Series("time", [now], dtype=TIME)
-        self._times = pl.concat([_recent(self._times, now), moment.to_frame()])
+        moments = self._moments(now)
+        self._times = pl.concat([_recent(self._times, now), moments.to_frame()])
         rates, firings = dict[str, pl.DataFrame](), list[Firing]()
         events = _judged(steps, None)
         for objective in self.objectives:
             own = events
             if objective.slow_step_ratio is not None:
                 own = _judged(steps, objective.slow_step_ratio)
-            series = _series(own, now, self.cluster)
-            rates[objective.name] = self._rates(series, objective, moment)
-            firings += self._firings(objective, rates[objective.name], now)
+            evaluated = self._rates(_series(own, now, self.cluster), objective, moments)
+            rates[objective.name] = evaluated.filter(pl.col("time") == now)
+            firings += self._firings(objective, evaluated, now)
         return Burning(events=events, rates=rates, firings=tuple(firings))
+
+    def _moments(self, now: datetime) -> pl.Series:
+        """Return when to evaluate: now, and before the first tick as if there had been others."""
+        moments = [now]
+        if _recent(self._times, now).is_empty():
+            count = int(self.backfill / BACKFILL_STEP)
+            moments = [now - number * BACKFILL_STEP for number in range(count, -1, -1)]
+        return pl.Series("time", moments, dtype=TIME)
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return what is carried."""
@@ -118,12 +132,14 @@ class BurnWatch:
             if held is not None and set(objective.group_labels) <= set(held.columns):
                 self._held[objective.name] = held
 
-    def _rates(self, series: pl.DataFrame, objective: Objective, moment: pl.Series) -> pl.DataFrame:
-        """Return the burn rates of one moment; no row where there are no counters yet."""
+    def _rates(
+        self, series: pl.DataFrame, objective: Objective, moments: pl.Series
+    ) -> pl.DataFrame:
+        """Return the burn rates of some moments; no row where there are no counters yet."""
         unbounded = replace(objective, max_group_count=max(1, series.height))
         if series.is_empty():
             return _no_rates(objective)
-        return burn_rates(series, unbounded, moment, self.params)
+        return burn_rates(series, unbounded, moments, self.params)
 
     def _firings(self, objective: Objective, rates: pl.DataFrame, now: datetime) -> list[Firing]:
         known = _recent(self._held.get(objective.name, _no_rates(objective)), now)

@@ -44,7 +44,7 @@ class MemoryParams:
         jobs: Jobs that have ended.
     """
 
-    window: timedelta = timedelta(hours=4)
+    window: timedelta = timedelta(hours=2)
     steps: timedelta = timedelta(days=30)
     jobs: timedelta = timedelta(days=28)
 
