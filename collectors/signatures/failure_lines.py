@@ -15,7 +15,11 @@ from collectors.identity import canonical_host
 from collectors.line_reading import printer
 from collectors.log_batches import SmallLog, raw_lines_of
 from collectors.log_blocks import LogName, log_name
-from collectors.signatures.failure_looks import looks_like_failure, may_be_failure
+from collectors.signatures.failure_looks import (
+    has_failure_words,
+    looks_like_failure,
+    may_be_failure,
+)
 from collectors.sniffing import ReadOptions
 from collectors.texts.envelope import open_lines, raw_lines
 from collectors.texts.file_places import FILE_LINES, file_numbers
@@ -165,7 +169,7 @@ def _worth_opening(raw: pl.DataFrame, also: str | None) -> pl.DataFrame:
     at = pl.int_range(pl.len())
     start = pl.when(text.str.contains(TRACEBACK_START)).then(at).forward_fill()
     is_near = (at - start).fill_null(MAX_BLOCK_LINES + 1) <= MAX_BLOCK_LINES
-    return raw.filter(is_near | may_be_failure(pl.col("text"), also))
+    return raw.filter(is_near | has_failure_words(pl.col("text"), also))
 
 
 def _placed(lines: pl.DataFrame, time_zone: str) -> pl.DataFrame:

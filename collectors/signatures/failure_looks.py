@@ -51,12 +51,25 @@ _AT_EASE: Final = (
 """Lines whose own level says that all is well, and settings: one name with one value."""
 
 
+def has_failure_words(text: pl.Expr, also: str | None = None) -> pl.Expr:
+    """Return whether lines have a word of failure, be it in a calm line; null stays null.
+
+    It is quick, and asked of every line.
+
+    Args:
+        text: The lines.
+        also: A pattern of lines that count whatever their words: that of a library's own patterns.
+    """
+    looks = text.str.contains(MAY_BE_FAILURE)
+    return looks if also is None else looks | text.str.contains(also)
+
+
 def may_be_failure(text: pl.Expr, also: str | None = None) -> pl.Expr:
     """Return whether lines may tell of a failure; null stays null.
 
     Args:
         text: The lines.
-        also: A pattern of lines that do so whatever their words: that of a library's own patterns.
+        also: As above.
     """
     is_calm = text.str.contains(_AT_EASE) & ~looks_like_failure(text)
     looks = text.str.contains(MAY_BE_FAILURE) & ~is_calm
