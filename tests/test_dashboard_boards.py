@@ -64,3 +64,11 @@ def test_order_of_rows(uid: str) -> None:
         "Why",
         "Evidence",
     ]
+
+
+@pytest.mark.parametrize("uid", sorted(BOARDS))
+def test_first_screen(uid: str) -> None:
+    """Whoever opens a board sees its verdict, and its worst offenders begin on the same screen."""
+    top = {panel["title"]: panel["gridPos"]["y"] for panel in json.loads(TEXTS[uid])["panels"]}
+
+    assert (top["Verdict"], top["Worst offenders"] < 20) == (0, True)
