@@ -39,8 +39,8 @@ from detectors.waits import first_waits, lone_callers, memberships, places, susp
 
 _PART: Final = ("run", "scope", "part")
 
-_LEADS: Final = ("gil_blocked", "divergence", "heartbeat_stuck")
-"""Events that say of a rank that it is held up, or has left the common path."""
+_LEADS: Final = ("gil_blocked", "divergence", "heartbeat_stuck", "stack")
+"""Events that say of a rank that it is held up, has left the common path, or where it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -390,6 +390,18 @@ def test_leads(
     assert (verdict.subject.rank, verdict.cause) == expected
 
 
+def test_where_a_laggard_stands_is_quoted() -> None:
+    """What a rank that has not come says of itself is told behind what the others say."""
+    events = [
+        {"kind": "stack", "rank": 3, "time": START, "message": "#0 load_batch from data.py:7"},
+        {"kind": "gil_blocked", "rank": 3, "time": START + timedelta(seconds=1), "message": "GIL"},
+        {"kind": "stack", "rank": 0, "time": START, "message": "#0 all_reduce from model.py:9"},
+    ]
+    (found,) = judge([*(wait(rank, 5) for rank in range(3)), rest(3, 4)], events)
+    assert found.cause == "gil"
+    assert [one.what for one in found.evidence[-2:]] == ["#0 load_batch from data.py:7", "GIL"]
+
+
 @pytest.mark.parametrize(
     ("codes", "barrier", "expected"),
     [
