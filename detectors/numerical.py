@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from collectors.frames import STEPS, require
+from collectors.frames import EVENTS, STEPS, require
+from detectors.quiet.restoring import proven_saves, restore_words
 from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 _JOB: Final = ("run", "attempt")
-
-_STOP: Final = "stop the run and restore the last checkpoint before this step"
 
 _LOOK: Final = "look at the loss where it is not left out, such as in the metric store"
 
@@ -29,12 +28,13 @@ _SCALE: Final = (
 _LOSS: Final = "the loss itself: what is not printed is NaN, negative, or zero"
 
 
-def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
+def find_numerical(steps: pl.LazyFrame, events: pl.LazyFrame | None = None) -> pl.DataFrame:
     """Return the runs whose loss or gradient norm stopped being a number.
 
     Args:
         steps: `STEPS`; a null loss was not told and is no finding, unless `loss_state` says that
             the source leaves out what is no number.
+        events: `EVENTS`; checkpoints tell where to go back to; null: nobody tells them.
 
     Returns:
         `VERDICTS` of kind numerical at level job, one row a run and attempt, from the first such
@@ -62,7 +62,8 @@ def find_numerical(steps: pl.LazyFrame) -> pl.DataFrame:
         )
         .collect()
     )
-    return verdict_frame(_verdict(row) for row in rows.iter_rows(named=True))
+    saves = proven_saves(EVENTS.to_frame().lazy() if events is None else events)
+    return verdict_frame(_verdict(row, saves) for row in rows.iter_rows(named=True))
 
 
 def _is_skip() -> pl.Expr:
@@ -73,12 +74,15 @@ def _is_skip() -> pl.Expr:
     return (infinite & (pl.col("step") < last_sound)).fill_null(value=False)
 
 
-def _verdict(row: dict[str, Any]) -> Verdict:
+def _verdict(row: dict[str, Any], saves: pl.DataFrame) -> Verdict:
     loss = "not printed" if row["left_out"] else row["loss"]
     what = (
         f"loss {loss}, gradient norm {row['grad_norm']} at step {row['step']}; "
         f"{row['steps']} such steps in all"
     )
+    way = "restore the last checkpoint from before it"
+    if row["step"] is not None:
+        way = restore_words(saves, row["run"], row["step"])
     is_doubtful = row["is_skip"] or (row["has_norms"] and not row["is_sure"])
     return Verdict(
         kind="numerical",
@@ -90,7 +94,7 @@ def _verdict(row: dict[str, Any]) -> Verdict:
         cause=_cause(row),
         confidence="low" if is_doubtful else "high" if row["is_sure"] else "medium",
         evidence=(Evidence(source=row["source"] or "steps", time=row["end_time"], what=what),),
-        action=_LOOK if is_doubtful else _STOP,
+        action=_LOOK if is_doubtful else f"stop the run and {way}",
         needed=_SCALE if row["is_skip"] else _LOSS if is_doubtful else _CHECKSUMS,
     )
 

@@ -230,7 +230,7 @@ DETECTORS: Final[tuple[tuple[str, Detector], ...]] = (
     ("MTUs", lambda v, p: find_mtu_faults(v.fabric, p.mtus)),
     ("blind ports", lambda v, p: find_blind_ports(v.fabric, p.blind)),
     ("collectors", lambda v, p: find_lost_collectors(v.events, v.coverage, p.collectors)),
-    ("numerical", lambda v, _: find_numerical(v.steps)),
+    ("numerical", lambda v, _: find_numerical(v.steps, v.events)),
     ("losses", lambda v, p: find_loss_anomalies(v.steps, v.events, p.losses)),
     ("replicas", lambda v, p: find_replica_differences(v.steps, v.events, v.roles, p.replicas)),
     ("checksums", lambda v, _: find_checksum_differences(v.events, v.roles)),

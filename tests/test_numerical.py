@@ -5,7 +5,7 @@ from math import inf, nan
 import polars as pl
 import pytest
 
-from collectors.frames import STEPS
+from collectors.frames import EVENTS, STEPS, conform
 from detectors.numerical import find_numerical
 from detectors.verdicts import verdicts_of
 
@@ -77,3 +77,33 @@ def test_numerical(
     found = verdicts_of(find_numerical(steps(*rows)))
 
     assert [(one.onset_step, one.cause) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "action"),
+    [
+        pytest.param(
+            30,
+            "stop the run and restore the checkpoint of step 20, the last from before step 30",
+            id="the last save from before it",
+        ),
+        pytest.param(
+            20,
+            "stop the run and restore the last checkpoint from before step 20",
+            id="a save of the step itself holds the fault",
+        ),
+        pytest.param(
+            None,
+            "stop the run and restore the last checkpoint from before it",
+            id="no step is told",
+        ),
+    ],
+)
+def test_way_back(step: int | None, action: str) -> None:
+    """The finding says which checkpoint is from before it."""
+    rows = pl.LazyFrame(
+        [{"run": "r", "attempt": 0, "step": step, "loss": nan, "loss_state": "printed"}], STEPS
+    )
+    events = conform(pl.LazyFrame({"run": "r", "kind": "checkpoint", "code": ["20"]}), EVENTS)
+
+    assert [one.action for one in verdicts_of(find_numerical(rows, events))] == [action]
