@@ -166,7 +166,7 @@ class _Courier:
     ) -> tuple[Claim, Mapping[str, object] | None] | tuple[None, None]:
         """Return the next letter, and what its receiver was told before."""
         now = self.now()
-        if is_resting(connection, self.name, now=now):
+        if is_resting(connection, self.name, now=now, locks=True):
             return None, None
         claims = self.params.claims
         claim = claim_letter(connection, self.name, claims, now=now, claim_as=self.claim_as)

@@ -14,10 +14,19 @@ from alerts.zoned_times import parse_zoned_time
 from detectors.verdicts import rfc3339
 
 
-def is_resting(connection: Connection, receiver: str, *, now: datetime) -> bool:
-    """Return whether a receiver is to be left alone now; others wait for this transaction."""
+def is_resting(
+    connection: Connection, receiver: str, *, now: datetime, locks: bool = False
+) -> bool:
+    """Return whether a receiver is to be left alone now.
+
+    Args:
+        connection: Within a transaction.
+        receiver: Its name.
+        now: The time.
+        locks: Whether others that ask so wait for this transaction, which may begin the next rest.
+    """
     query = select(LEASES.c.holder, LEASES.c.until).where(LEASES.c.name == _name(receiver))
-    row = connection.execute(query.with_for_update()).first()
+    row = connection.execute(query.with_for_update() if locks else query).first()
     return row is not None and parse_zoned_time(row.holder) <= now < row.until
 
 
