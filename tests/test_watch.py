@@ -40,7 +40,7 @@ PARAMS = OrionParams(
     gpu_scrape_seconds=60.0,
     fabric_scrape_seconds=300.0,
 )
-TICKS = (60, 70, 77, 80, 88, 97)
+TICKS = (60, 77, 80, 88, 97)
 """Minutes of the ticks: each costs about a second."""
 
 DRAWN = 80
