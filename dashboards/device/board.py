@@ -4,6 +4,7 @@ from typing import Final
 
 from dashboards.device import panels
 from dashboards.device import queries as ask
+from dashboards.device.causes import build_why
 from dashboards.exporters.choices import Sources
 from dashboards.plans import BoardPlan
 from dashboards.variables import Head, build_choice, build_filter, build_source_variable
@@ -63,7 +64,7 @@ def build_device_plan(sources: Sources) -> BoardPlan:
             "Verdict": panels.build_verdict(sources),
             "Worst offenders": panels.build_worst(sources),
             "Where and when": panels.build_where(sources),
-            "Why": panels.build_why(sources),
+            "Why": build_why(sources),
             "Evidence": panels.EVIDENCE,
         },
         panel_ids=PANEL_IDS,

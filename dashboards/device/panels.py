@@ -13,10 +13,8 @@ from dashboards.plans import (
     now,
     over,
     plan_bars,
-    plan_events,
     plan_heatmap,
     plan_lanes,
-    plan_lines,
     plan_many_lines,
     plan_note,
     plan_stat,
@@ -31,8 +29,7 @@ from dashboards.thresholds import (
     OFF_PEERS_STEPS,
 )
 
-_GPU_NAME: Final = "{{node}} gpu {{gpu}}"
-_COUNT: Final = Field(unit="none", decimals=0, min_value=0)
+GPU_NAME: Final = "{{node}} gpu {{gpu}}"
 _DEVIATION: Final = Field(unit="percentunit", decimals=1, steps=OFF_PEERS_STEPS)
 
 _THROTTLES: Final = build_states(
@@ -176,102 +173,8 @@ def build_where(sources: Sources) -> tuple[Plan, ...]:
             "What held clocks back",
             12,
             "Power at full load is usual, heat is not. A gap means that nobody counted.",
-            [over(ask.throttle_states(sources), _GPU_NAME)],
+            [over(ask.throttle_states(sources), GPU_NAME)],
             Field(unit="none", mappings=_THROTTLES),
-        ),
-    )
-
-
-def build_why(sources: Sources) -> tuple[Plan, ...]:
-    """Return the signals behind a slow device, each beside its peers."""
-    return (
-        plan_lines(
-            "SM clock against the peers",
-            8,
-            "The lowest clocks and the median of all GPUs. "
-            "A low one at full load is throttled or capped.",
-            [
-                over(ask.lowest(sources, "sm_clock"), _GPU_NAME),
-                over(ask.across(sources, "sm_clock", "quantile(0.5, "), "median"),
-            ],
-            Field(unit="rotmhz", decimals=2),
-        ),
-        plan_lines(
-            "Power over its limit",
-            8,
-            "Those nearest to what they may draw. A low limit on one node is a setting.",
-            [over(ask.power_share(sources), _GPU_NAME)],
-            Field(unit="percentunit", decimals=0, min_value=0),
-        ),
-        plan_lines(
-            "Temperature",
-            8,
-            "The hottest GPUs and memories, and the median. One hot memory wants its pads seen to.",
-            [
-                over(ask.highest(sources, "temperature"), _GPU_NAME),
-                over(ask.highest(sources, "memory_temperature"), f"memory {_GPU_NAME}"),
-                over(ask.across(sources, "temperature", "quantile(0.5, "), "median"),
-            ],
-            Field(unit="celsius", decimals=0),
-        ),
-        plan_events(
-            "PCIe replays",
-            8,
-            "Packets sent again to the host, of the GPUs with most. Reseat before you replace.",
-            [over(ask.grown(sources, "pcie_replays"), _GPU_NAME)],
-            _COUNT,
-        ),
-        plan_lines(
-            "PCIe width",
-            8,
-            "The narrowest links, in lanes. Fewer than the others have: a bad seat or slot.",
-            [over(ask.lowest(sources, "pcie_width"), _GPU_NAME)],
-            Field(unit="none", decimals=0, min_value=0),
-        ),
-        plan_events(
-            "NVLink errors",
-            8,
-            "Replays and damaged packets of the GPUs with most. "
-            "A pair that grows together shares a link.",
-            [
-                over(ask.grown(sources, "nvlink_replays"), f"replays {_GPU_NAME}"),
-                over(ask.grown(sources, "nvlink_crc_errors"), f"damaged {_GPU_NAME}"),
-            ],
-            _COUNT,
-        ),
-        plan_events(
-            "Memory errors",
-            8,
-            "Corrected and uncorrected errors of the GPUs with most. Uncorrected ones end jobs.",
-            [
-                over(ask.grown(sources, "ecc_corrected"), f"corrected {_GPU_NAME}"),
-                over(ask.grown(sources, "ecc_uncorrected"), f"uncorrected {_GPU_NAME}"),
-            ],
-            _COUNT,
-        ),
-        plan_lines(
-            "Rows remapped",
-            8,
-            "Rows that were replaced for good, of the GPUs with most. "
-            "One that keeps growing goes back.",
-            [over(ask.highest(sources, "rows_remapped"), _GPU_NAME)],
-            _COUNT,
-        ),
-        plan_table(
-            "Last Xids",
-            8,
-            "The newest error number of each GPU, and how often it changed. "
-            "A level and no count: kernel logs have them all.",
-            [now(ask.last_xids(sources)), now(ask.last_xid_changes(sources))],
-            Columns(
-                order=("node", "gpu", "Value #A", "Value #B"),
-                names={"Value #A": "last Xid", "Value #B": "changes"},
-                overrides=(
-                    build_override("last Xid", unit="none", decimals=0),
-                    build_override("changes", unit="none", decimals=0),
-                ),
-                sort_by="changes",
-            ),
         ),
     )
 
