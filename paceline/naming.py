@@ -6,6 +6,7 @@ folder holds several jobs side by side.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -29,6 +30,8 @@ _STORE_FOLDERS: Final = (
 """Folders that are called after what lies in them, inside the folder of the run."""
 _LAUNCH_FOLDERS: Final = r"^(?:attempt_\d+|\d{1,3})$"
 """Folders of one process each: torchrun writes `attempt_0/3/stdout.log`."""
+_UNNAMED: Final = "job"
+"""The run of ranks' files that were given one by one, from the folder in which one is."""
 _RANK_WORDS: Final = r"(?i)[-_.]*(?:global[-_]?)?(?:rank|dump|trace)[-_]?\d*"
 
 
@@ -86,11 +89,23 @@ def _names(reading: Reading, origins: Mapping[str, Origin]) -> dict[str, str]:
     for source in whole:
         folder = origins[source].folder
         per_folder[folder] = per_folder.get(folder, 0) + 1
+    beside = Counter(_parent(one) for one in origins.values() if _is_bare_rank(one))
     return {
         source: telling.run_of(source, *places[source])
+        or (_parent(origin) if _is_bare_rank(origin) and beside[_parent(origin)] > 1 else "")
         or _name(origin, per_folder, None if source in whole else nodes)
         for source, origin in origins.items()
     }
+
+
+def _is_bare_rank(origin: Origin) -> bool:
+    """Return whether a file was given by itself and is called after a rank alone."""
+    return origin.folder == "." and not re.sub(_RANK_WORDS, "", origin.stem)
+
+
+def _parent(origin: Origin) -> str:
+    """Return the name of the folder in which a file lies that was given by itself."""
+    return PurePosixPath(origin.root).parent.name or _UNNAMED
 
 
 def _name(origin: Origin, per_folder: Mapping[str, int], nodes: frozenset[str] | None) -> str:

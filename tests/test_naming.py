@@ -81,6 +81,22 @@ def at(root: str, folder: str, stem: str) -> Origin:
             ["rank0"],
             id="a lone file that is called rank0 keeps that name",
         ),
+        pytest.param(
+            steps(("a", None, 0), ("b", None, 1), ("c", None, 0)),
+            {
+                "a": at("logs/exp7/rank0.out", ".", "rank0"),
+                "b": at("logs/exp7/rank1.out", ".", "rank1"),
+                "c": at("logs/exp8/rank0.out", ".", "rank0"),
+            },
+            ["exp7", "exp7", "rank0"],
+            id="ranks' files that are given one by one are of the folder in which they lie",
+        ),
+        pytest.param(
+            steps(("a", None, 0), ("b", None, 1)),
+            {"a": at("rank0.out", ".", "rank0"), "b": at("rank1.out", ".", "rank1")},
+            ["job", "job"],
+            id="also where that folder has no name",
+        ),
     ],
 )
 def test_names(reading: Reading, origins: dict[str, Origin], expected: list[str]) -> None:
