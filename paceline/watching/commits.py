@@ -4,10 +4,13 @@ The cursor of an instance says which rows it took. Committed with the incidents 
 a kill between the two cannot be: who starts again is either before the tick, or after it.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from alerts.incidents import Incident
 from alerts.storing.databases import reading, writing
@@ -17,6 +20,8 @@ from alerts.storing.records import Change
 from alerts.storing.refreshing import take_tick
 from paceline.watching.cursors import read_cursor, write_cursor
 from paceline.watching.leases import Lease
+
+_LOG: Final = logging.getLogger("paceline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,9 @@ class Committer:
         return Committed(is_leader=is_leader, changes=changes)
 
     def give_up(self, now: datetime) -> None:
-        """Let another instance lead at once."""
-        with writing(self.store.engine) as connection:
-            self.lease.give_up(connection, now)
+        """Let another instance lead at once; without an answer the lease runs out by itself."""
+        try:
+            with writing(self.store.engine) as connection:
+                self.lease.give_up(connection, now)
+        except SQLAlchemyError:
+            _LOG.exception("the lead could not be given up")
