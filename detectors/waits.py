@@ -75,8 +75,28 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
         are.
     """
     first = pl.col("blocked").min().over(_GROUP)
+    known = members.filter(~pl.col("pairs")).with_columns(sequence=first)
+    standing = known.select(*_GROUP, "sequence").drop_nulls("sequence").unique()
+    return (
+        belonging.join(standing, on=_GROUP, nulls_equal=True)
+        .join(known.drop("sequence"), on=[*_GROUP, "rank"], how="left", nulls_equal=True)
+        .with_columns(place=_place())
+        .with_columns(
+            lags=_lags(),
+            operation=_called(),
+            group_name=pl.col("group_name").drop_nulls().max().over(_GROUP),
+        )
+        .with_columns(
+            heard=(~pl.col("place").is_in(["absent", "unknown"])).sum().over(_GROUP),
+            size=pl.len().over(_GROUP),
+        )
+    )
+
+
+def _place() -> pl.Expr:
+    """Return where a rank is, relative to the collective that stands."""
     last = pl.max_horizontal("enqueued", "completed")
-    place = (
+    return (
         pl.when(pl.col("pairs").is_null() & pl.col("unread").is_not_null())
         .then(pl.lit("unknown"))
         .when(pl.col("pairs").is_null())
@@ -88,22 +108,6 @@ def places(members: pl.LazyFrame, belonging: pl.LazyFrame) -> pl.LazyFrame:
         .when(last >= pl.col("sequence"))
         .then(pl.lit("waiting"))
         .otherwise(pl.lit("unknown"))
-    )
-    known = members.filter(~pl.col("pairs")).with_columns(sequence=first)
-    standing = known.select(*_GROUP, "sequence").drop_nulls("sequence").unique()
-    return (
-        belonging.join(standing, on=_GROUP, nulls_equal=True)
-        .join(known.drop("sequence"), on=[*_GROUP, "rank"], how="left", nulls_equal=True)
-        .with_columns(place=place)
-        .with_columns(
-            lags=_lags(),
-            operation=_called(),
-            group_name=pl.col("group_name").drop_nulls().max().over(_GROUP),
-        )
-        .with_columns(
-            heard=(~pl.col("place").is_in(["absent", "unknown"])).sum().over(_GROUP),
-            size=pl.len().over(_GROUP),
-        )
     )
 
 
