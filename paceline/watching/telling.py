@@ -17,11 +17,23 @@ from typing import Final, TextIO
 from alerts.storing.records import Change
 
 _LOG: Final = logging.getLogger("paceline")
+_ANEW: Final = "\r\x1b[2K"
+"""Makes a terminal's line empty."""
+
 _CALM: Final = frozenset({"standing", "updated"})
 
 
 class LineFormatter(logging.Formatter):
     """A record as one line of `key=value` pairs; of an exception, what and where."""
+
+    def __init__(self, before: str = "") -> None:
+        """Format lines.
+
+        Args:
+            before: What each line begins with.
+        """
+        super().__init__()
+        self._before = before
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -36,7 +48,7 @@ class LineFormatter(logging.Formatter):
             pairs["error"] = f"{type(error).__name__}: {error}"
             pairs["where"] = _where(record.exc_info[2])
         extra: Mapping[str, object] = getattr(record, "pairs", {})
-        return line_of({**pairs, **extra})
+        return self._before + line_of({**pairs, **extra})
 
 
 def line_of(pairs: Mapping[str, object]) -> str:
@@ -73,7 +85,7 @@ class Teller:
         """Say on a terminal what the last tick did."""
         if self.stream.isatty():
             line = line_of({"tick": f"{now:%H:%M:%S}", **facts})[:119]
-            self.stream.write(f"\r\x1b[2K{line}")
+            self.stream.write(f"{_ANEW}{line}")
             self.stream.flush()
 
     def changes(self, changes: Sequence[Change]) -> None:
@@ -115,7 +127,7 @@ def log_line(message: str, **pairs: object) -> None:
 def begin_logging(stream: TextIO) -> None:
     """Log everything from INFO on in single lines; libraries from WARNING on."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(LineFormatter())
+    handler.setFormatter(LineFormatter(_ANEW if stream.isatty() else ""))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
