@@ -298,6 +298,7 @@ def test_metrics(ran: Ran) -> None:
         value_of(during, 'paceline_source_age_seconds{cluster="orion",source="main"}') or 99
     ) < 60
     assert value_of(during, "paceline_incident_open{") == 1
+    assert (value_of(during, "paceline_incident_lost_gpu_seconds{") or 0) > 0
     assert value_of(ran.metrics[-1], "paceline_incident_open{") is None
 
 

@@ -15,7 +15,6 @@ from detectors.device_values import SPEED_SIGNALS
 from detectors.verdicts import Verdict
 from slo.metrics import (
     DEVICE_PEER_RATIO,
-    INCIDENT_OPEN,
     LEMON_SCORE,
     LINK_FAULT_SCORE,
     NODE_STATE,
@@ -181,11 +180,10 @@ def finding_gauges(verdicts: Sequence[Verdict], cluster: str) -> Iterator[Measur
 def state_gauges(
     sources: Sequence[SourceState],
     nodes: Sequence[NodeState],
-    incidents: Sequence[str],
     lemons: dict[str, float],
     cluster: str,
 ) -> Iterator[Measured]:
-    """Yield ages of sources, states of hosts, open incidents and scores of lemons.
+    """Yield ages of sources, states of hosts, and scores of lemons.
 
     A source that never gave anything is infinitely old.
     """
@@ -195,8 +193,6 @@ def state_gauges(
     for node in nodes:
         number = 3.0 if _is_faulty(node) else NODE_NUMBERS[node.state]
         yield Measured(metric=NODE_STATE, labels=(cluster, node.host), value=number)
-    for incident in incidents:
-        yield Measured(metric=INCIDENT_OPEN, labels=(cluster, incident), value=1.0)
     for host, score in sorted(lemons.items()):
         yield Measured(metric=LEMON_SCORE, labels=(cluster, host), value=score)
 

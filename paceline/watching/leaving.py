@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from alerts.storing.records import IncidentRecord
 from paceline.watching.blames import open_verdicts
 from paceline.watching.board import Left
 from paceline.watching.exposition import exposition
@@ -15,6 +16,7 @@ from paceline.watching.gauges import (
     state_gauges,
     step_gauges,
 )
+from paceline.watching.incident_gauges import incident_gauges
 from paceline.watching.judging import Judgement
 from paceline.watching.node_states import node_states
 from paceline.watching.run_counts import live_runs
@@ -24,14 +26,18 @@ from slo.metrics import WATCH_SKIPPED_TICKS_TOTAL, WATCH_TICK_SECONDS, WATCH_TIC
 
 
 def left_behind(
-    watch: Watch, judgement: Judgement, incidents: Sequence[str], top: int, seconds: float
+    watch: Watch,
+    judgement: Judgement,
+    incidents: Sequence[IncidentRecord],
+    top: int,
+    seconds: float,
 ) -> Left:
     """Return what a tick leaves.
 
     Args:
         watch: The watch, after the tick.
         judgement: What the tick found.
-        incidents: Ids of open incidents, as they are kept.
+        incidents: Open incidents, as they are kept.
         top: Ranks of each run, and devices of each signal, that have series.
         seconds: How long the tick took.
     """
@@ -50,7 +56,8 @@ def left_behind(
         *rank_gauges(judgement.views.paces.collect(), found, scope),
         *device_gauges(reading.samples, scope),
         *finding_gauges(found, watch.cluster),
-        *state_gauges(sources, nodes, incidents, watch.blames.scores(now), watch.cluster),
+        *state_gauges(sources, nodes, watch.blames.scores(now), watch.cluster),
+        *incident_gauges(incidents, watch.cluster),
         Measured(metric=WATCH_TICK_SECONDS, labels=(watch.cluster,), value=seconds),
     ]
     return Left(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from alerts.storing.incident_store import IncidentStore
-from alerts.storing.records import IncidentFilters, PageRequest
+from alerts.storing.records import IncidentFilters, IncidentRecord, PageRequest
 from paceline.setting_parts import SettingsError
 from paceline.settings import Settings
 from paceline.watching.artist import Artist
@@ -88,30 +88,31 @@ class Instance:
     artist: Artist
     teller: Teller
     settings: Settings
-    _open_ids: list[str] = field(default_factory=list[str])
+    _open: list[IncidentRecord] = field(default_factory=list[IncidentRecord])
 
     def tick(self, due: Due) -> Tick:
         """Do a tick, leave its answers, say what it did, and draw if there is time."""
         began = time.perf_counter()
         count_tick(self.watch, due.skipped)
         done = self.watch.tick(due.at)
-        open_ids = self._open_incidents()
+        incidents = self._open_incidents()
+        open_ids = [one.id for one in incidents]
         top = self.settings.watch.top_ranks
         seconds = done.seconds["all"]
-        self.board.leave(left_behind(self.watch, done.judgement, open_ids, top, seconds))
+        self.board.leave(left_behind(self.watch, done.judgement, incidents, top, seconds))
         self._tell(done, len(open_ids), due)
         half = self.settings.watch.tick.total_seconds() / 2
         if self.settings.service is not None and time.perf_counter() - began < half:
             self._draw(done, open_ids)
         return done
 
-    def _open_incidents(self) -> list[str]:
-        """Return the ids of open incidents, as they were known last."""
+    def _open_incidents(self) -> list[IncidentRecord]:
+        """Return the open incidents, as they were known last."""
         try:
-            self._open_ids = [one.id for one in self.store.find(OPEN, MAX_OPEN).records]
+            self._open = list(self.store.find(OPEN, MAX_OPEN).records)
         except Exception:  # noqa: BLE001 -- a database that is away must not end the watch
             _LOG.exception("open incidents could not be read")
-        return self._open_ids
+        return self._open
 
     def _draw(self, done: Tick, open_ids: list[str]) -> None:
         try:
