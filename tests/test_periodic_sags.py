@@ -1,5 +1,6 @@
 """Pauses that recur: of hosts each at its own time, of one host, of a job; and planned ones."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -96,7 +97,7 @@ PERIODIC = ("imbalance", "job", None, "periodic_pauses", "medium")
 EVERY_50 = np.where(np.arange(COUNT) % 50 == 49, 9.0, 0.0)
 
 
-def single(where: tuple[Any, Any], seconds: float) -> Floats:
+def single(where: int | tuple[Any, Any], seconds: float | Floats) -> Floats:
     """Work with pauses at given ranks and steps."""
     work = busy()
     work[where] += seconds
@@ -148,6 +149,9 @@ def single(where: tuple[Any, Any], seconds: float) -> Floats:
         ),
         pytest.param(
             Job(paused(busy(), PHASES, 131.0, 0.01)), [], [], id="pauses that cost nothing"
+        ),
+        pytest.param(
+            Job(single(7, np.linspace(0.0, 0.8, COUNT))), [], [], id="a rank that slows bit by bit"
         ),
     ],
 )
@@ -262,6 +266,60 @@ def test_pauses_are_told_once() -> None:
     apart = pauses_of("r", None, "sequence_lengths")
 
     assert without_repeated_pauses([same, other, apart, *timed]) == [other, apart, *timed]
+
+
+LONE_HOST = Verdict(
+    kind="flapping",
+    level="host",
+    subject=Subject(run="r", attempt=0, host="n3"),
+    confidence="medium",
+    cause="periodic_pauses",
+    onset=START,
+    cleared=START + timedelta(hours=1),
+)
+GPU = replace(
+    LONE_HOST, level="gpu", subject=Subject(run="r", attempt=0, host="n3", gpu=5), cause="thermal"
+)
+RANK = Subject(run="r", attempt=0, rank=7)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "other", "is_told"),
+    [
+        pytest.param(LONE_HOST, GPU, False, id="a GPU of the host flaps"),
+        pytest.param(
+            LONE_HOST,
+            replace(GPU, subject=Subject(host="n3", gpu=5)),
+            False,
+            id="a GPU of the host flaps, in whatever run",
+        ),
+        pytest.param(LONE_HOST, replace(GPU, onset=None), False, id="nobody knows since when"),
+        pytest.param(
+            LONE_HOST, replace(GPU, onset=LONE_HOST.cleared, cleared=None), True, id="afterwards"
+        ),
+        pytest.param(
+            LONE_HOST, replace(GPU, subject=Subject(run="r", host="n4")), True, id="another host"
+        ),
+        pytest.param(
+            LONE_HOST, replace(GPU, subject=Subject(run="s", host="n3")), True, id="another run"
+        ),
+        pytest.param(LONE_HOST, replace(GPU, kind="telemetry_lost"), True, id="nothing slow"),
+        pytest.param(
+            LONE_HOST, replace(GPU, level="job", subject=Subject(run="r")), True, id="the job"
+        ),
+        pytest.param(
+            replace(LONE_HOST, level="rank", subject=RANK),
+            replace(GPU, level="rank", subject=RANK),
+            False,
+            id="the rank itself",
+        ),
+    ],
+)
+def test_a_sick_part_tells_its_host(pauses: Verdict, other: Verdict, *, is_told: bool) -> None:
+    """Pauses of a host that a slow part of it explains are no finding of their own."""
+    left = without_repeated_pauses([pauses, other])
+
+    assert (pauses in left, other in left) == (is_told, True)
 
 
 def test_rhythms() -> None:

@@ -72,9 +72,11 @@ def host_moments(paces: pl.LazyFrame, params: MomentParams) -> pl.LazyFrame:
         SchemaError: `paces` is not a `PACES`.
     """
     peers = [*JOB, "pp", "ep", "model"]
-    thing = [*JOB, "host", "rank"]
+    thing, lane = [*JOB, "host", "rank"], [*JOB, "rank", "measure"]
     log = pl.col("pace_seconds").log()
     ratio = pl.col("ratio")
+    # What is slow for long is slow, not pausing: the steps around one tell what is usual.
+    around = ratio.rolling_median(WINDOW, center=True, min_samples=WINDOW // 2 + 1)
     least = pl.max_horizontal(
         pl.lit(params.min_ratio).log(), params.min_noise_ratio * pl.col("noise")
     )
@@ -84,7 +86,8 @@ def host_moments(paces: pl.LazyFrame, params: MomentParams) -> pl.LazyFrame:
         .drop_nulls(["end_time", "step"])
         .filter(pl.len().over([*peers, "step"]) >= params.min_peers)
         .with_columns(ratio=log - log.median().over([*peers, "step"]))
-        .with_columns(ratio=ratio - ratio.median().over([*JOB, "rank"]))
+        .sort(*lane, "step", "end_time", "host", nulls_last=True)
+        .with_columns(ratio=ratio - pl.coalesce(around.over(lane), ratio.median().over(lane)))
         .with_columns(noise=MAD_TO_SIGMA * ratio.abs().median().over(JOB))
         .with_columns(is_pause=ratio >= least)
         .filter(pl.col("is_pause").mean().over([*JOB, "rank"]) <= params.max_share)

@@ -27,6 +27,8 @@ from detectors.verdicts import Evidence, Subject, Verdict, verdict_frame
 
 CAUSE: Final = "unsynchronised_pauses"
 
+LONE_CAUSE: Final = "periodic_pauses"
+
 MAX_QUOTED: Final = 4
 
 MIN_TIMES: Final = 1.5
@@ -97,16 +99,37 @@ Key = tuple[str | None, int | None]
 
 
 def without_repeated_pauses(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the findings without pauses of a job that another finding tells better.
+    """Return the findings without pauses that another finding tells better.
 
-    That of their period in its steps is best, then that in its devices, then one without a period.
+    Of a job's pauses that of their period in its steps is best, then that in its devices, then one
+    without a period. A host that pauses because a part of it flaps is told by the part.
     """
     pauses = [one for one in verdicts if one.cause == CAUSE]
     best: dict[str | None, int] = {}
     for one in pauses:
         run = one.subject.run
         best[run] = min(best.get(run, len(_BETTER)), _worth(one))
-    return [one for one in verdicts if one.cause != CAUSE or _worth(one) == best[one.subject.run]]
+    kept = [one for one in verdicts if one.cause != CAUSE or _worth(one) == best[one.subject.run]]
+    sick = [one for one in kept if one.kind in _SICK and one.cause != LONE_CAUSE]
+    return [one for one in kept if not any(_is_told_by(other, one) for other in sick)]
+
+
+def _is_told_by(other: Verdict, one: Verdict) -> bool:
+    """Return whether the pauses of one host or rank are those of something sick in it."""
+    mine, theirs = one.subject, other.subject
+    is_lone = one.cause == LONE_CAUSE and one.level in {"host", "rank"}
+    is_place = mine.host == theirs.host if mine.host else mine.rank == theirs.rank
+    is_run = theirs.run is None or theirs.run == mine.run
+    is_part = (theirs.host or theirs.rank) is not None and is_place and is_run
+    return is_lone and is_part and _overlap(one, other)
+
+
+def _overlap(one: Verdict, other: Verdict) -> bool:
+    """Return whether two findings were true at once; one without a clock may have been."""
+    return all(
+        late.onset is None or early.cleared is None or late.onset < early.cleared
+        for late, early in ((one, other), (other, one))
+    )
 
 
 def _worth(verdict: Verdict) -> int:
@@ -120,6 +143,9 @@ DEVICE_PEERS: Final = "hosts of the job, by the activity of their devices"
 """What `detectors.quiet.activity_sags` compares."""
 
 _BETTER: Final = (_PEERS, DEVICE_PEERS)
+
+_SICK: Final = frozenset({"slow", "degrading", "flapping", "config_drift"})
+"""Kinds of findings on a device, a rank or a host that make it late again and again."""
 
 
 def _parts(moments: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -272,7 +298,7 @@ def _lone(sags: _Sags, row: dict[str, Any]) -> Verdict:
             host=row["host"],
             rank=row["rank"],
         ),
-        cause="periodic_pauses",
+        cause=LONE_CAUSE,
         confidence="medium",
         peer_count=1,
         evidence=(Evidence(source="steps", time=row["end_time"], what=_period_words(sags)),),
@@ -288,7 +314,7 @@ def _of_whole(sags: _Sags) -> Verdict:
         kind="imbalance",
         level="job",
         subject=Subject(run=sags.rows["run"][0], attempt=sags.rows["attempt"][0]),
-        cause="periodic_pauses",
+        cause=LONE_CAUSE,
         confidence="medium",
         peer_count=0,
         evidence=(
