@@ -40,6 +40,8 @@ NOT_RUN = {
     "paceline doctor --prometheus http://localhost:9090": "its own tests ask a real server",
     "paceline demo": "simulates the full cluster: `test_demo_transcript` runs it once",
     PULL: "needs a server with the same history: a test of the command line fills a real one",
+    "paceline watch --config paceline.toml": "goes on until a signal, as its own tests send one",
+    "paceline serve --config paceline.toml": "as above",
     DIFF: "needs a Grafana: its own tests ask a server that speaks its API",
     PUSH: "as above",
     "python -m pytest -q tests/test_cli.py": "the tests do not run themselves",
@@ -111,8 +113,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_files(page: Path, folder: Path) -> None:
     """Write the files that a page says to write: those that begin with their own name."""
     for language, block in blocks_of(page):
-        name = re.match(r"# (\S+\.(?:yml|py))\n", block)
-        if language in {"yaml", "python"} and name:
+        name = re.match(r"# (\S+\.(?:yml|toml|py))\n", block)
+        if language in {"yaml", "toml", "python"} and name:
             (folder / name[1]).write_text(block, encoding="utf-8")
 
 
