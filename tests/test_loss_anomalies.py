@@ -129,6 +129,12 @@ RISING = np.exp(np.minimum(np.arange(100) * 0.012, 1.2))
         ),
         pytest.param(changed(losses(), slice(200, 201), 1.1), None, [], id="a small bump is noise"),
         pytest.param(
+            changed(losses(), slice(200, 201), 1.4),
+            norms(),
+            [],
+            id="a spike of a third that is gone at once is what batches do",
+        ),
+        pytest.param(
             losses(noise=0.4), norms(), [], id="the loss of single samples is rough by itself"
         ),
         pytest.param(

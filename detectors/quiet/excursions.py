@@ -31,6 +31,8 @@ class ExcursionParams:
         trend_reports: Reports before one that make up its trend.
         min_reports: So many must have come before.
         lasting_reports: What lasts so long and does not come back has not recovered.
+        min_spike_ratio: Ratio from which what came back by itself is told: healthy runs have spikes
+            of a third, which say nothing but that batches differ.
         min_ratio_alone: Ratio from which what lasts counts without a second sign.
         min_recovery: Share of the height that must be gone where a series is coming back.
     """
@@ -41,6 +43,7 @@ class ExcursionParams:
     trend_reports: int = 32
     min_reports: int = 20
     lasting_reports: int = 20
+    min_spike_ratio: float = 1.5
     min_ratio_alone: float = 2.0
     min_recovery: float = 0.25
 

@@ -205,7 +205,8 @@ def _spikes(rows: pl.DataFrame, name: str, params: ExcursionParams) -> Verdict |
     spikes = [
         one
         for one in spikes_of(values, params)
-        if one.stop is not None or values.size - one.start < params.lasting_reports
+        if one.height >= log(params.min_spike_ratio)
+        and (one.stop is not None or values.size - one.start < params.lasting_reports)
     ]
     if not spikes:
         return None
