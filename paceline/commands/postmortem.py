@@ -60,7 +60,7 @@ def postmortem_command(
 def _chosen(incidents: list[Incident], name: str) -> Incident:
     """Return the incident that is meant, or refuse with those that there are."""
     if not incidents:
-        raise refused("no incident there: nothing was found that slows a job", code=1)
+        raise refused("no incident there: nothing was found in what could be read", code=1)
     meant = (
         incidents[:1] if name == GRAVEST else [one for one in incidents if one.id.startswith(name)]
     )
