@@ -16,6 +16,7 @@ from alerts.wording import (
     amount_text,
     clock_text,
     count_text,
+    flat_text,
     percent_text,
     rate_text,
     span_text,
@@ -72,7 +73,7 @@ def _onset(incident: Incident) -> str:
 
 def _cut(line: str) -> str:
     """Return a line of bounded length without line breaks or control characters from the data."""
-    flat = "".join(letter if letter.isprintable() else " " for letter in line)
+    flat = flat_text(line)
     return flat if len(flat) <= MAX_CHARACTERS else f"{flat[: MAX_CHARACTERS - 4]} ..."
 
 

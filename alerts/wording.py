@@ -13,6 +13,11 @@ _FEW: Final = 10.0
 _NEARLY_ALL: Final = 99.0
 
 
+def flat_text(text: str) -> str:
+    """Return a text on one line: line breaks and what would upset a terminal become blanks."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def clock_text(time: datetime | None) -> str:
     """Return a UTC time to the second, as in `2026-01-05 00:35:06 UTC`."""
     return UNKNOWN if time is None else f"{time:%Y-%m-%d %H:%M:%S} UTC"

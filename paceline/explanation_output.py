@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 
 from alerts.titles import subject_text
-from alerts.wording import clock_text, counted_text
+from alerts.wording import clock_text, counted_text, flat_text
 from detectors.verdicts import Verdict, verdict_json
 from paceline.explanations import Explanation, Finding
 from paceline.sensitivities import Margin
@@ -38,7 +38,7 @@ def explanation_text(explanation: Explanation, number: int, count: int) -> str:
         *([] if explanation.findings else ["  it was joined from findings about others"]),
     ]
     if explanation.lines:
-        told = (f"  {source}: {_flat(text)}" for source, text in explanation.lines)
+        told = (f"  {source}: {flat_text(text)}" for source, text in explanation.lines)
         lines += ["", "Raw lines", *told]
     return "\n".join([*lines, ""])
 
@@ -122,8 +122,3 @@ def _margin_json(margin: Margin) -> dict[str, object]:
         "stands_to": margin.stands_to,
         "gone_at": margin.gone_at,
     }
-
-
-def _flat(text: str) -> str:
-    """Return a raw line without what would upset a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from alerts.delivery.answers import Answer, Delivered, Later, Refused
 from alerts.delivery.backoff import rest_seconds
+from alerts.wording import flat_text
 
 PASSING_STATUSES: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
@@ -137,8 +138,7 @@ def answer_of(reply: HttpReply, *, now: datetime) -> Answer:
 def told(body: bytes) -> str:
     """Return the beginning of an answer as one line of printable text."""
     text = body[: 4 * MAX_TOLD].decode("utf-8", "replace")
-    flat = "".join(letter if letter.isprintable() else " " for letter in text)
-    return flat[:MAX_TOLD].strip() or "nothing"
+    return flat_text(text)[:MAX_TOLD].strip() or "nothing"
 
 
 def _connection(scheme: str, place: str, limits: HttpLimits) -> http.client.HTTPConnection:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from alerts.delivery.letters import Action, Letter
 from alerts.incidents import Incident
 from alerts.pages import page_text
+from alerts.wording import flat_text
 
 _BEFORE: Final = timedelta(minutes=30)
 """What a dashboard shows of the time before the onset."""
@@ -51,7 +52,7 @@ class Link:
 def title_text(letter: Letter) -> str:
     """Return what happened to what, in one line of printable text."""
     title = f"{_SAID[letter.action]}[{letter.incident.severity.upper()}] {letter.incident.title}"
-    return "".join(sign if sign.isprintable() else " " for sign in title)
+    return flat_text(title)
 
 
 def body_text(letter: Letter, places: Places) -> str:

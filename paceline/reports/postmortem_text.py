@@ -13,7 +13,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 
 from alerts.incidents import Incident
-from alerts.wording import UNKNOWN, amount_text, clock_text, percent_text, span_text
+from alerts.wording import (
+    UNKNOWN,
+    amount_text,
+    clock_text,
+    flat_text,
+    percent_text,
+    span_text,
+)
 from paceline.reports.documents import RunDrawings, report_templates
 from paceline.reports.postmortems import Postmortem
 from paceline.reports.rank_map import MISSING_COLOR, RATIO_COLORS, RATIO_STOPS
@@ -139,6 +146,6 @@ def _markdown_templates() -> Environment:
 
 def _escaped(text: str) -> str:
     """Return a text on one line in which nothing is markup."""
-    flat = "".join(letter if letter.isprintable() else " " for letter in text)
+    flat = flat_text(text)
     cut = flat if len(flat) <= MAX_CHARACTERS else f"{flat[: MAX_CHARACTERS - 4]} ..."
     return _MARKUP.sub(r"\\\1", cut)

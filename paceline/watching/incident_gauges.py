@@ -6,9 +6,8 @@ from typing import Any, cast
 
 from alerts.storing.records import IncidentRecord
 from paceline.watching.gauges import Measured
+from slo.losses import SECONDS_PER_HOUR
 from slo.metrics import INCIDENT_LOST_GPU_SECONDS, INCIDENT_OPEN, INCIDENT_TIMESTAMP_SECONDS
-
-SECONDS_PER_HOUR = 3600.0
 
 
 def incident_gauges(records: Sequence[IncidentRecord], cluster: str) -> Iterator[Measured]:
