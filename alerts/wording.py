@@ -15,6 +15,8 @@ _NEARLY_ALL: Final = 99.0
 
 def flat_text(text: str) -> str:
     """Return a text on one line: line breaks and what would upset a terminal become blanks."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

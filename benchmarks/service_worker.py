@@ -109,6 +109,7 @@ def main(database_url: str, port: str, receiver_url: str, tick: str = "0.1") -> 
     from alerts.service.settings import ServiceSettings
     from alerts.service.token_buckets import Rate
     from alerts.service.tokens import Scope
+    from paceline.watching.serving import TURN_SECONDS
 
     store, steps = steps_of(database_url, receiver_url)
     for step, pause in zip(steps, (PAUSE_SECONDS, float(tick), PAUSE_SECONDS), strict=True):
@@ -118,6 +119,7 @@ def main(database_url: str, port: str, receiver_url: str, tick: str = "0.1") -> 
         anonymous_rate=Rate(per_second=100_000.0, burst=100_000),
     )
     app = create_app(store, live=Nothing(), settings=settings, now=now)
+    sys.setswitchinterval(TURN_SECONDS)
     uvicorn.run(app, host="127.0.0.1", port=int(port), log_level="warning", access_log=False)
 
 

@@ -33,7 +33,7 @@ def is_resting(
 def begin_rest(connection: Connection, receiver: str, seconds: float, *, now: datetime) -> None:
     """Leave a receiver alone from now on for a while."""
     values = {"holder": rfc3339(now), "until": now + timedelta(seconds=seconds)}
-    query = upsert(connection.dialect, LEASES).values(name=_name(receiver), **values)
+    query = upsert(connection.dialect.name, LEASES).values(name=_name(receiver), **values)
     connection.execute(query.on_conflict_do_update(index_elements=["name"], set_=values))
 
 

@@ -62,7 +62,7 @@ def save_histories(
     told = [one for history in after.values() for one in history]
     rows = [_row(one, groups) for one in told if known.get(_key(one)) != one]
     for names in sorted({tuple(row) for row in rows}):
-        query = upsert(connection.dialect, ALERT_EPISODES)
+        query = upsert(connection.dialect.name, ALERT_EPISODES)
         written = {name: query.excluded[name] for name in names if name not in _KEY}
         same = [row for row in rows if tuple(row) == names]
         connection.execute(

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import orjson
-from sqlalchemy import Engine, or_
+from sqlalchemy import Engine, Insert, or_
 
 from alerts.storing.tables import INBOX
 from alerts.storing.upserts import upsert
@@ -63,6 +63,9 @@ class _Door:
                 write(taken if row in taken else [row, *taken])
 
 
+_FRESH: Final = {"state": "waiting", "attempts": 0, "error": None}
+"""A message that nobody has looked at yet."""
+
 _DOORS: Final[WeakKeyDictionary[Engine, _Door]] = WeakKeyDictionary()
 _OPENING: Final = threading.Lock()
 
@@ -93,15 +96,19 @@ def _door_of(engine: Engine) -> _Door:
         return _DOORS.setdefault(engine, _Door())
 
 
+@cache
+def _written(dialect: str) -> Insert:
+    """Return what writes a message; put together once, as that takes as long as the write."""
+    query = upsert(dialect, INBOX)
+    told = {name: query.excluded[name] for name in ("received", "due", *_FRESH)}
+    is_done = or_(INBOX.c.state == "done", INBOX.c.state == "dead")
+    return query.on_conflict_do_update(index_elements=["key"], set_=told, where=is_done)
+
+
 def _write(engine: Engine, rows: Sequence[_Row]) -> None:
     """Write rows, each key once."""
-    fresh = {"state": "waiting", "attempts": 0, "error": None}
-    values = {row.values["key"]: row.values | fresh for row in rows}
-    query = upsert(engine.dialect, INBOX)
-    told = {name: query.excluded[name] for name in ("received", "due", *fresh)}
-    is_done = or_(INBOX.c.state == "done", INBOX.c.state == "dead")
-    written = query.on_conflict_do_update(index_elements=["key"], set_=told, where=is_done)
+    values = {row.values["key"]: row.values | _FRESH for row in rows}
     with engine.begin() as connection:
-        connection.execute(written, list(values.values()))
+        connection.execute(_written(engine.dialect.name), list(values.values()))
     for row in rows:
         row.is_written = True

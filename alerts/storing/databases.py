@@ -8,6 +8,7 @@ go one after the other, so that two instances never make two incidents of one fa
 """
 
 import sqlite3
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 BUSY_SECONDS: Final = 30.0
 """How long a writer waits for the one before it."""
@@ -30,6 +32,9 @@ _LOCK: Final = 0x7061_6365
 
 _READS: Final = "paceline_reads"
 """Execution option of a connection that begins without the lock of writers."""
+
+_HAS_TURN: Final = "paceline_has_turn"
+"""Key of a connection's `info`: it writes."""
 
 _DRIVERS: Final = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+pg8000"}
 
@@ -157,9 +162,36 @@ def _engine(url: URL) -> Engine:
         pool_pre_ping=not is_sqlite,
     )
     if is_sqlite:
+        queue = _WriterQueue()
         event.listen(engine, "connect", _on_connect)
-        event.listen(engine, "begin", _on_begin)
+        event.listen(engine, "begin", queue.begin)
+        event.listen(engine, "checkin", queue.leave)
     return engine
+
+
+class _WriterQueue:
+    """Writers of this process, one after the other.
+
+    SQLite lets one write at a time and has the others sleep, ever longer, up to 100 ms a look: a
+    sender of alerts would notice. Here the next is woken when the one before it is done.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+
+    def begin(self, connection: Connection) -> None:
+        """Begin a transaction; one that writes says so at once, when it is its turn."""
+        if connection.get_execution_options().get(_READS, False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        # Whoever waits longer than this hears from SQLite that the database is busy.
+        connection.info[_HAS_TURN] = self._turn.acquire(timeout=BUSY_SECONDS)
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def leave(self, _connection: object, record: ConnectionPoolEntry) -> None:
+        """Let the next one write, when a transaction is over and its connection given back."""
+        if record.info.pop(_HAS_TURN, False):
+            self._turn.release()
 
 
 def _json_text(value: Any) -> str:  # noqa: ANN401 -- any JSON
@@ -177,11 +209,6 @@ def _on_connect(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     # With WAL, NORMAL may lose the newest commits when the power goes.
     connection.execute("PRAGMA synchronous = FULL")
-
-
-def _on_begin(connection: Connection) -> None:
-    reads = connection.get_execution_options().get(_READS, False)
-    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
 def _use_wal(engine: Engine) -> None:

@@ -3,9 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from alerts.lifecycle import Life
 from alerts.storing.records import IncidentRecord
@@ -29,17 +41,23 @@ def record_of(row: Mapping[Any, Any]) -> IncidentRecord:
     return IncidentRecord(**{name: row[name] for name in _FIELDS})
 
 
+@cache
+def _by_id_or_alias() -> Select[Any]:
+    """Return what finds an incident; put together once, as that takes longer than finding it."""
+    wanted = bindparam("wanted", type_=String())
+    alias = select(INCIDENT_ALIASES.c.incident).where(INCIDENT_ALIASES.c.alias == wanted)
+    fits = or_(INCIDENTS.c.id == wanted, INCIDENTS.c.id == alias.scalar_subquery())
+    return select(INCIDENTS).where(fits).order_by(INCIDENTS.c.number)
+
+
 def known_record(connection: Connection, incident_id: str) -> IncidentRecord:
     """Return the incident with an id or an alias, as it stands.
 
     Raises:
         UnknownIncidentError: There is no such incident.
     """
-    alias = select(INCIDENT_ALIASES.c.incident).where(INCIDENT_ALIASES.c.alias == incident_id)
-    found = records_where(
-        connection,
-        or_(INCIDENTS.c.id == incident_id, INCIDENTS.c.id == alias.scalar_subquery()),
-    )
+    rows = connection.execute(_by_id_or_alias(), {"wanted": incident_id}).mappings()
+    found = [record_of(row) for row in rows]
     exact = [one for one in found if one.id == incident_id] or found
     if not exact:
         raise UnknownIncidentError(

@@ -2,8 +2,10 @@
 
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,7 +18,10 @@ from paceline.setting_parts import SettingsError, secret_of
 from paceline.settings import ServiceSettings, Settings
 from paceline.watching.running import Instance
 
-KEEP_ALIVE_SECONDS: int = 5
+TURN_SECONDS: Final = 0.0005
+"""How long a thread computes while another waits; an answer takes several turns of 5 ms else."""
+
+KEEP_ALIVE_SECONDS: Final = 5
 """An idle connection is closed after so long, so that a stop need not wait for it."""
 
 
@@ -71,6 +76,7 @@ def serve(app: FastAPI, listening: socket.socket) -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=KEEP_ALIVE_SECONDS,
     )
+    sys.setswitchinterval(TURN_SECONDS)
     uvicorn.Server(config).run(sockets=[listening])
 
 

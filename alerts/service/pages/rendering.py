@@ -117,6 +117,6 @@ def _shown(value: object) -> object:
     Such letters are control characters and marks of direction; the sign for a lost letter says
     where one stood.
     """
-    if not isinstance(value, str) or isinstance(value, Markup):
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return "".join(one if one.isprintable() or one in "\t\n" else "�" for one in value)
