@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WORKERS: Final = 2
-"""Items that are worked on at once: each holds a block of a file in memory."""
+"""Items that are worked on at once; one more waits to be taken. Each holds a block of a file."""
 
 
 def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -24,10 +24,24 @@ def worked_ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     """
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting = deque[Future[Result]]()
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            del item
-            if len(waiting) >= WORKERS:
+        for begun in _begun(pool, work, items):
+            waiting.append(begun)
+            if len(waiting) > WORKERS:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _begun(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]
+) -> Iterator[Future[Result]]:
+    """Yield the work on each item, begun; a fault of fetching one stands in its place."""
+    try:
+        for item in items:
+            begun = pool.submit(work, item)
+            del item
+            yield begun
+    except Exception as error:  # noqa: BLE001 -- raised again, when it is its turn
+        failed = Future[Result]()
+        failed.set_exception(error)
+        yield failed
