@@ -25,7 +25,7 @@ from paceline.undated import undated_sources
 MAX_SMALL_BYTES: Final = 4 * 1024 * 1024
 """A larger file is read by itself: it is quick enough, and in bounded memory."""
 
-BATCH_BYTES: Final = 16 * 1024 * 1024
+BATCH_BYTES: Final = 32 * 1024 * 1024
 """About how much is read at once; memory is a few times this and what the rows of it take."""
 
 _GOES_ON: Final = re.compile(rb"^\S+ (?:stdout|stderr) P(?::\S*)? ")

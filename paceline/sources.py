@@ -34,7 +34,7 @@ from paceline.successions import number_successions
 if TYPE_CHECKING:
     from datetime import datetime
 
-WORKERS: Final = 4
+WORKERS: Final = 2
 """Files read at once: parsing runs outside of the interpreter's lock."""
 
 _DATED: Final = (("steps", "end_time"), ("samples", "time"), ("events", "time"))

@@ -218,14 +218,14 @@ def test_a_file_that_went_away(tmp_path: Path) -> None:
     [
         pytest.param([1, 2, 3], [3], id="small files are one batch"),
         pytest.param([1, MAX_SMALL_BYTES + 1, 1, 1], [1, 1, 2], id="a large one is alone"),
-        pytest.param([MAX_SMALL_BYTES] * 5, [4, 1], id="a batch that is full is followed by one"),
+        pytest.param([MAX_SMALL_BYTES] * 9, [8, 1], id="a batch that is full is followed by one"),
         pytest.param([0, MAX_SMALL_BYTES + 1, 0], [1, 1, 1], id="nothing is added to a large one"),
         pytest.param([0] * 7, [7], id="files of nothing take no room"),
     ],
 )
 def test_batches(tmp_path: Path, sizes: list[int], expected: list[int]) -> None:
     """Files are put together in order, up to about as much as is read at once."""
-    assert MAX_SMALL_BYTES * 4 == BATCH_BYTES
+    assert MAX_SMALL_BYTES * 8 == BATCH_BYTES
     for at, size in enumerate(sizes):
         with (tmp_path / f"{at}.log").open("wb") as file:
             file.truncate(size)
