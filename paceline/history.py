@@ -4,14 +4,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from collectors.readings import Reading, join_readings
+from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
-from collectors.storage.store import is_store
 from collectors.storage.store_migrations import NewerStoreError
 from paceline.commands.arguments import refused
 from paceline.progress import progress_bar
-from paceline.sources import NoSuchPathError, find_files, read_sources
-from paceline.stored_sources import StoredSpan, read_store
+from paceline.sources import NoSuchPathError
+from paceline.stored_sources import StoredSpan, read_places
 
 
 def read_history(paths: list[Path], options: ReadOptions) -> Reading:
@@ -24,11 +23,8 @@ def read_history(paths: list[Path], options: ReadOptions) -> Reading:
     Raises:
         typer.Exit: One of them is not there, or a store is newer than this program.
     """
-    stores = [path for path in paths if is_store(path)]
     try:
-        files = find_files([path for path in paths if path not in stores])
         with progress_bar("Reading", Console(stderr=True)) as say:
-            reading = read_sources(files, options, say)
-        return join_readings([reading, *(read_store(store, StoredSpan()) for store in stores)])
+            return read_places(paths, options, StoredSpan(), say)
     except (NoSuchPathError, NewerStoreError) as error:
         raise refused(str(error), code=1) from error

@@ -1,6 +1,7 @@
 """Pull what the detectors need from a Prometheus, as one more source of an analysis."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from collectors.metrics.prometheus import (
@@ -24,20 +25,25 @@ class PullRequest:
         url: The server's base address.
         start: First moment, included.
         end: Last moment, included.
+        match: Labels that series must have; empty takes all of the server's.
     """
 
     url: str
     start: datetime
     end: datetime
+    match: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def of(cls, url: str, start: datetime, end: datetime) -> "PullRequest":
+    def of(
+        cls, url: str, start: datetime, end: datetime, match: Mapping[str, str] | None = None
+    ) -> "PullRequest":
         """Return a request; times without a zone are UTC."""
-        first, last = (
-            time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-            for time in (start, end)
-        )
-        return cls(url=url, start=first, end=last)
+        return cls(url=url, start=as_utc(start), end=as_utc(end), match=dict(match or {}))
+
+
+def as_utc(time: datetime) -> datetime:
+    """Return a time in UTC; one without a zone is in UTC already."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def pull(request: PullRequest) -> Reading:
@@ -49,6 +55,6 @@ def pull(request: PullRequest) -> Reading:
     server = PrometheusServer(url=request.url)
     end = request.end + timedelta(milliseconds=1)
     try:
-        return fetch_reading(server, {}, request.start, end)
+        return fetch_reading(server, request.match, request.start, end)
     except (UnreachablePrometheusError, RefusedQueryError, ValueError) as error:
         raise PullError(str(error)) from error

@@ -1,17 +1,20 @@
 """Read a store like a folder of files: the same frames, the same names."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 
-from collectors.readings import FRAMES, Reading
-from collectors.storage.store import Store, Wanted
+from collectors.readings import FRAMES, Reading, join_readings
+from collectors.sniffing import ReadOptions
+from collectors.storage.store import Store, Wanted, is_store
 from collectors.storage.store_tables import FILES
 from collectors.training.attempts import mend_attempts
 from paceline.naming import Origin
-from paceline.sources import name_things
+from paceline.progress import Say
+from paceline.sources import find_files, name_things, read_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,25 +30,47 @@ class StoredSpan:
     end: datetime | None = None
 
 
-def read_store(root: Path, span: StoredSpan) -> Reading:
+def read_places(paths: Sequence[Path], options: ReadOptions, span: StoredSpan, say: Say) -> Reading:
+    """Return what files, folders and stores hold together.
+
+    Args:
+        paths: Where to look.
+        options: What files cannot say of themselves.
+        span: When, of stores.
+        say: Told after each file: its name, how many are done, how many there are.
+
+    Raises:
+        NoSuchPathError: One of them does not exist.
+        NewerStoreError: A newer Paceline wrote a store.
+    """
+    stores = [path for path in paths if is_store(path)]
+    files = find_files([path for path in paths if path not in stores])
+    reading = read_sources(files, options, say)
+    return join_readings([reading, *(read_store(store, span) for store in stores)])
+
+
+def read_store(
+    root: Path | str, span: StoredSpan, options: Mapping[str, str] | None = None
+) -> Reading:
     """Return what a store holds, with every run, device and group named.
 
     Args:
-        root: The store's folder.
+        root: The store's folder, or its address in an object storage.
         span: When; with a start or an end, rows of which no time is known are left out.
+        options: What an object storage wants to know.
 
     Raises:
         NoStoreError: It is none.
         NewerStoreError: A newer Paceline wrote it.
     """
-    store = Store.open_at(str(root))
+    store = Store.open_at(str(root), options)
     until = None if span.end is None else span.end + timedelta(microseconds=1)
     stored = store.read_all(Wanted(since=span.start, until=until))
     reading = replace(stored, steps=mend_attempts(stored.steps, stored.events))
     return name_things(reading, _origins(store, reading, root))
 
 
-def _origins(store: Store, reading: Reading, root: Path) -> dict[str, Origin]:
+def _origins(store: Store, reading: Reading, root: Path | str) -> dict[str, Origin]:
     """Return where each source lay; one that is no file lies in the store."""
     known = store.read(FILES.name).select("source", "root", "folder", "stem").unique().collect()
     sources = pl.concat(

@@ -9,7 +9,6 @@ from rich.console import Console
 
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
-from collectors.storage.store import is_store
 from collectors.storage.store_migrations import NewerStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
@@ -32,8 +31,8 @@ from paceline.commands.arguments import (
 from paceline.output import analysis_bytes, analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
-from paceline.sources import NoSuchPathError, find_files, read_sources
-from paceline.stored_sources import StoredSpan, read_store
+from paceline.sources import NoSuchPathError
+from paceline.stored_sources import StoredSpan, read_places
 
 
 def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
@@ -119,15 +118,11 @@ def _read(
     paths: list[Path], options: ReadOptions, request: PullRequest | None, span: StoredSpan
 ) -> Reading:
     console = Console(stderr=True)
-    stores = [path for path in paths if is_store(path)]
     try:
-        files = find_files([path for path in paths if path not in stores])
         with progress_bar("Reading", console) as say:
-            reading = read_sources(files, options, say)
-        readings = [reading, *(read_store(store, span) for store in stores)]
+            reading = read_places(paths, options, span, say)
         if request is not None:
-            readings.append(pull(request))
-        reading = join_readings(readings)
+            reading = join_readings([reading, pull(request)])
     except (NoSuchPathError, NewerStoreError, PullError) as error:
         raise refused(str(error), code=1) from error
     if not any(reading.frame(name).height for name in FRAMES if name != "rejects"):

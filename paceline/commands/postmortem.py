@@ -10,6 +10,7 @@ from rich.console import Console
 from alerts.incidents import Incident
 from collectors.sniffing import ReadOptions
 from paceline.analysis import Analysis, AnalysisParams, analyze
+from paceline.choices import UnknownIncidentError, chosen_incident
 from paceline.commands.arguments import (
     OutOption,
     TimeZoneOption,
@@ -22,9 +23,6 @@ from paceline.output import report_contents
 from paceline.progress import progress_bar
 from paceline.reports.postmortem_text import postmortem_markdown, postmortem_page
 from paceline.reports.postmortems import Postmortem, postmortem_of
-
-GRAVEST = "gravest"
-"""The incident that `analyze` tells first."""
 
 
 def postmortem_command(
@@ -59,16 +57,10 @@ def postmortem_command(
 
 def _chosen(incidents: list[Incident], name: str) -> Incident:
     """Return the incident that is meant, or refuse with those that there are."""
-    if not incidents:
-        raise refused("no incident there: nothing was found in what could be read", code=1)
-    meant = (
-        incidents[:1] if name == GRAVEST else [one for one in incidents if one.id.startswith(name)]
-    )
-    if len(meant) == 1:
-        return meant[0]
-    known = "; ".join(f"{one.id} ({one.title})" for one in meant or incidents)
-    what = "several incidents begin with" if meant else "no incident"
-    raise refused(f"{what} '{name}'; known: {known}", code=1)
+    try:
+        return chosen_incident(incidents, name)
+    except UnknownIncidentError as error:
+        raise refused(str(error), code=1) from error
 
 
 def _write(postmortem: Postmortem, analysis: Analysis, folder: Path) -> None:

@@ -23,7 +23,7 @@ from paceline.reports.page_templates import page_templates
 from paceline.reports.peer_plot import PeerPlot, peer_plots
 from paceline.reports.rank_map import MISSING_COLOR, RATIO_COLORS, RATIO_STOPS, rank_map
 from paceline.reports.step_plot import step_plot
-from paceline.reports.time_axis import axis_of
+from paceline.reports.time_axis import TimeAxis, axis_of
 
 MAX_DRAWN_RUNS: Final = 3
 """Runs with drawings: those of the gravest incidents, else the largest."""
@@ -126,8 +126,30 @@ def reject_rows(rejects: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _drawings(contents: ReportContents, run: str | None, prefix: str) -> RunDrawings | None:
-    """Return the plots of a run; null when it has nothing to draw."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunData:
+    """What the plots of one run are made of.
+
+    Attributes:
+        events: Its `STEP_EVENTS`.
+        paces: Its `PACES`.
+        incidents: Those that are drawn.
+        axis: The axis that all plots share.
+    """
+
+    events: pl.DataFrame
+    paces: pl.DataFrame
+    incidents: tuple[Incident, ...]
+    axis: TimeAxis
+
+
+def run_data(contents: ReportContents, run: str | None) -> RunData | None:
+    """Return what the plots of a run are made of; null when nothing of it has a time or a step.
+
+    Args:
+        contents: What was found and read.
+        run: The run's name; null is what names no run.
+    """
     named = pl.col("run").eq_missing(pl.lit(run, dtype=pl.String))
     events, paces = contents.events.filter(named), contents.paces.filter(named)
     incidents = [one for one in contents.incidents if one.run == run][:MAX_DRAWN_INCIDENTS]
@@ -138,14 +160,23 @@ def _drawings(contents: ReportContents, run: str | None, prefix: str) -> RunDraw
     axis = axis_of(frames, incidents)
     if axis is None:
         return None
+    return RunData(events=events, paces=paces, incidents=tuple(incidents), axis=axis)
+
+
+def _drawings(contents: ReportContents, run: str | None, prefix: str) -> RunDrawings | None:
+    """Return the plots of a run; null when it has nothing to draw."""
+    data = run_data(contents, run)
+    if data is None:
+        return None
+    samples, axis, incidents = contents.samples, data.axis, data.incidents
     suspects = [
-        (one.title, tuple(peer_plots(one, paces, contents.samples, axis, prefix=f"{prefix}-{at}")))
+        (one.title, tuple(peer_plots(one, data.paces, samples, axis, prefix=f"{prefix}-{at}")))
         for at, one in enumerate(incidents)
     ]
     drawn = RunDrawings(
         run=run,
-        steps=step_plot(events, axis, incidents, prefix=f"{prefix}-steps"),
-        ranks=rank_map(paces, axis, incidents, prefix=f"{prefix}-ranks"),
+        steps=step_plot(data.events, axis, incidents, prefix=f"{prefix}-steps"),
+        ranks=rank_map(data.paces, axis, incidents, prefix=f"{prefix}-ranks"),
         suspects=tuple((title, plots) for title, plots in suspects if plots),
     )
     return drawn if drawn.steps or drawn.ranks or drawn.suspects else None

@@ -8,6 +8,7 @@ needs no script and no network.
 import base64
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import altair as alt
@@ -24,7 +25,7 @@ CALM: Final = "var(--calm)"
 ALARM: Final = "var(--alarm)"
 HEALTHY: Final = "var(--healthy)"
 
-_LOOK: Final[dict[str, Any]] = {
+LOOK: Final[dict[str, Any]] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
     "padding": 2,
@@ -45,6 +46,34 @@ _LOOK: Final[dict[str, Any]] = {
 }
 _NAMESPACES: Final = re.compile(r' xmlns(?::xlink)?="[^"]*"')
 _IDS: Final = re.compile(r'(\bid="|url\(#)')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """Layers over each other, not drawn yet: pages draw them as SVG, notebooks as a chart.
+
+    Attributes:
+        layers: The lowest first.
+        height: Plot height in pixels.
+    """
+
+    layers: tuple[alt.Chart, ...]
+    height: int
+
+    def spec(self) -> dict[str, Any]:
+        """Return the specification for Vega-Lite, in the page's colours and without its look."""
+        layers = alt.layer(*self.layers, _margin(), width=WIDTH_PIXELS, height=self.height)
+        spec: dict[str, Any] = layers.to_dict()
+        return spec
+
+    def svg(self, prefix: str) -> str:
+        """Return the drawing as SVG to be put into a page.
+
+        Args:
+            prefix: Unique in the page; ids in the drawing begin with it.
+        """
+        svg: str = vl_convert.vegalite_to_svg(self.spec(), config=LOOK)
+        return _IDS.sub(rf"\g<1>{prefix}-", _NAMESPACES.sub("", svg, count=2))
 
 
 def side_label(text: str, color: str, *, y: float = 0.0, dy: int = 0) -> alt.Chart:
@@ -71,10 +100,7 @@ def svg_of(layers: Sequence[alt.Chart], *, height: int, prefix: str) -> str:
         height: Plot height in pixels.
         prefix: Unique in the page; ids in the drawing begin with it.
     """
-    whole = [*layers, _margin()]
-    spec: dict[str, Any] = alt.layer(*whole, width=WIDTH_PIXELS, height=height).to_dict()
-    svg: str = vl_convert.vegalite_to_svg(spec, config=_LOOK)
-    return _IDS.sub(rf"\g<1>{prefix}-", _NAMESPACES.sub("", svg, count=2))
+    return Drawing(layers=tuple(layers), height=height).svg(prefix)
 
 
 def _margin() -> alt.Chart:
@@ -90,6 +116,6 @@ def png_uri_of(cells: alt.Chart) -> str:
     Colours must be opaque: half-transparent ones come out of the converter too dark.
     """
     spec: dict[str, Any] = cells.to_dict()
-    look = _LOOK | {"padding": 0}
+    look = LOOK | {"padding": 0}
     png: bytes = vl_convert.vegalite_to_png(spec, scale=1, config=look)
     return f"data:image/png;base64,{base64.b64encode(png).decode()}"

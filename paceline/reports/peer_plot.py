@@ -12,7 +12,7 @@ from alerts.incidents import Incident
 from alerts.titles import subject_text
 from detectors.cleaning import CleaningParams, counter_rates
 from detectors.verdicts import Verdict
-from paceline.reports.drawing import ALARM, CALM, side_label, svg_of
+from paceline.reports.drawing import ALARM, CALM, Drawing, side_label
 from paceline.reports.suspect_places import device_rows, rank_rows
 from paceline.reports.time_axis import MAX_BINS, TimeAxis, marks_on
 
@@ -74,6 +74,24 @@ def peer_plots(
     *,
     prefix: str,
 ) -> list[PeerPlot]:
+    """Return the drawings of an incident's first suspect as SVG, each with its caption.
+
+    Args:
+        incident: As `peer_drawings` takes it.
+        paces: `PACES` of the run.
+        samples: `SAMPLES`.
+        axis: The run's axis.
+        prefix: Unique in the page.
+    """
+    return [
+        PeerPlot(caption=caption, svg=drawn.svg(f"{prefix}-{number}"))
+        for number, caption, drawn in peer_drawings(incident, paces, samples, axis)
+    ]
+
+
+def peer_drawings(
+    incident: Incident, paces: pl.DataFrame, samples: pl.DataFrame, axis: TimeAxis
+) -> list[tuple[int, str, Drawing]]:
     """Return the drawings of an incident's first suspect: its ranks' work, then its device.
 
     Args:
@@ -82,9 +100,9 @@ def peer_plots(
         paces: `PACES` of the run.
         samples: `SAMPLES`.
         axis: The run's axis.
-        prefix: Unique in the page.
 
     Returns:
+        Number of the measure, caption and drawing.
         At most three drawings; none where neither the suspect nor a peer was measured.
     """
     if not incident.suspects:
@@ -92,12 +110,12 @@ def peer_plots(
     suspect = incident.suspects[0]
     healthy = paces.filter(rank_rows(suspect) | ~_is_sick(incident))
     measures = [*_pace_measure(suspect, healthy), *_device_measures(suspect, samples, axis)]
-    plots: list[PeerPlot] = []
+    plots: list[tuple[int, str, Drawing]] = []
     for number, measure in enumerate(measures):
         rows = binned_peers(measure.rows, axis)
         if rows["own"].count() and rows["middle"].count():
-            svg = _draw(rows, measure.unit, incident, axis, prefix=f"{prefix}-{number}")
-            plots.append(PeerPlot(caption=f"{measure.words} of {subject_text(suspect)}", svg=svg))
+            caption = f"{measure.words} of {subject_text(suspect)}"
+            plots.append((number, caption, _draw(rows, measure.unit, incident, axis)))
     return plots
 
 
@@ -193,15 +211,15 @@ def _spoken(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _draw(rows: pl.DataFrame, unit: str, incident: Incident, axis: TimeAxis, *, prefix: str) -> str:
+def _draw(rows: pl.DataFrame, unit: str, incident: Incident, axis: TimeAxis) -> Drawing:
     base = alt.Chart({"values": rows.to_dicts()})
     x = axis.encoding()
     y = alt.Y("low:Q", scale=alt.Scale(zero=False), title=unit or None)
     band = base.mark_area(color=CALM, opacity=0.25).encode(x=x, y=y, y2="high:Q")
     middle = base.mark_line(color=CALM, strokeWidth=1.5).encode(x=x, y=alt.Y("middle:Q"))
     own = base.mark_line(color=ALARM, strokeWidth=2.5).encode(x=x, y=alt.Y("own:Q"))
-    layers = [band, middle, own, *_names(rows, incident), *marks_on(axis, [incident])]
-    return svg_of(layers, height=_HEIGHT_PIXELS, prefix=prefix)
+    layers = (band, middle, own, *_names(rows, incident), *marks_on(axis, [incident]))
+    return Drawing(layers=layers, height=_HEIGHT_PIXELS)
 
 
 def _names(rows: pl.DataFrame, incident: Incident) -> Sequence[alt.Chart]:

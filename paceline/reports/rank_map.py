@@ -18,9 +18,9 @@ from paceline.reports.drawing import (
     ALARM,
     HEALTHY,
     WIDTH_PIXELS,
+    Drawing,
     png_uri_of,
     side_label,
-    svg_of,
 )
 from paceline.reports.suspect_places import rank_rows
 from paceline.reports.time_axis import MAX_BINS, TimeAxis, marks_on
@@ -44,16 +44,30 @@ _ROW_PIXELS: Final = 5
 def rank_map(
     paces: pl.DataFrame, axis: TimeAxis, incidents: Sequence[Incident], *, prefix: str
 ) -> str | None:
-    """Return the map of a run's ranks.
+    """Return the map of a run's ranks as SVG; null when fewer than two ranks report.
 
     Args:
         paces: `PACES` of one run.
         axis: The run's axis.
         incidents: What to mark; rows of their first suspects are bracketed and named.
         prefix: Unique in the page.
+    """
+    drawn = rank_drawing(paces, axis, incidents)
+    return None if drawn is None else drawn.svg(prefix)
+
+
+def rank_drawing(
+    paces: pl.DataFrame, axis: TimeAxis, incidents: Sequence[Incident]
+) -> Drawing | None:
+    """Return the map of a run's ranks.
+
+    Args:
+        paces: `PACES` of one run.
+        axis: The run's axis.
+        incidents: What to mark; rows of their first suspects are bracketed and named.
 
     Returns:
-        SVG with the cells as a picture in it; null when fewer than two ranks report.
+        The drawing, with the cells as a picture in it; null when fewer than two ranks report.
     """
     ranks: list[int] = paces["rank"].drop_nulls().unique().sort().to_list()
     cells = rank_cells(paces, axis)
@@ -61,13 +75,13 @@ def rank_map(
         return None
     height = min(_MAX_HEIGHT_PIXELS, max(_MIN_HEIGHT_PIXELS, _ROW_PIXELS * len(ranks)))
     suspects = [one.suspects[0] for one in incidents if one.suspects]
-    layers = [
+    layers = (
         _rows(ranks, axis),
         _picture(cells, height),
         *(layer for one in suspects for layer in _bracket(paces, ranks, one)),
         *marks_on(axis, incidents),
-    ]
-    return svg_of(layers, height=height, prefix=prefix)
+    )
+    return Drawing(layers=layers, height=height)
 
 
 def rank_cells(paces: pl.DataFrame, axis: TimeAxis) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from alerts.incidents import Incident
-from paceline.reports.drawing import CALM, MUTED, side_label, svg_of
+from paceline.reports.drawing import CALM, MUTED, Drawing, side_label
 from paceline.reports.time_axis import MAX_BINS, TimeAxis, marks_on
 
 _HEIGHT_PIXELS: Final = 210
@@ -17,16 +17,30 @@ _MIN_BIN_STEPS: Final = 2
 def step_plot(
     events: pl.DataFrame, axis: TimeAxis, incidents: Sequence[Incident], *, prefix: str
 ) -> str | None:
+    """Return the drawing of a run's judged steps as SVG; null when no step was judged.
+
+    Args:
+        events: As `step_drawing` takes them.
+        axis: The run's axis.
+        incidents: What to mark.
+        prefix: Unique in the page.
+    """
+    drawn = step_drawing(events, axis, incidents)
+    return None if drawn is None else drawn.svg(prefix)
+
+
+def step_drawing(
+    events: pl.DataFrame, axis: TimeAxis, incidents: Sequence[Incident]
+) -> Drawing | None:
     """Return the drawing of a run's judged steps.
 
     Args:
         events: `STEP_EVENTS` of one run; steps that are not judged (pauses, warm-up) are left out.
         axis: The run's axis.
         incidents: What to mark.
-        prefix: Unique in the page.
 
     Returns:
-        SVG; null when no step was judged.
+        The drawing; null when no step was judged.
     """
     rows = binned_steps(events, axis).to_dicts()
     if not rows:
@@ -43,7 +57,7 @@ def step_plot(
     ]
     lines = [spread, pace.encode(x=x, y=alt.Y("baseline:Q")), line.encode(x=x, y=y)]
     marks = marks_on(axis, incidents)
-    return svg_of([*lines, *names, *marks], height=_HEIGHT_PIXELS, prefix=prefix)
+    return Drawing(layers=(*lines, *names, *marks), height=_HEIGHT_PIXELS)
 
 
 def binned_steps(events: pl.DataFrame, axis: TimeAxis) -> pl.DataFrame:

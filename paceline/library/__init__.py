@@ -1,0 +1,1 @@
+"""The library face: what analysts call in notebooks, by `from paceline import ...`."""
