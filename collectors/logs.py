@@ -15,7 +15,7 @@ from collectors.sniffing import Head, ReadOptions
 from collectors.texts.packed_files import open_unpacked
 from collectors.texts.text_blocks import line_blocks
 
-BLOCK_BYTES: Final = 16 * 1024 * 1024
+BLOCK_BYTES: Final = 32 * 1024 * 1024
 """Read at once; memory is a few times this and what the rows of a block take."""
 
 
