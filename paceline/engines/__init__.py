@@ -1,0 +1,1 @@
+"""The same work over the same partitions, in this process or on a Ray cluster."""
