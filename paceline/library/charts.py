@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import altair as alt
+import orjson
 
 from paceline.reports.drawing import INK, LOOK, Drawing
 
@@ -39,8 +40,8 @@ def colors() -> Mapping[str, str]:
 
 
 def color(name: str) -> str:
-    """Return a colour of the light page, by what a drawing calls it: `var(--ink)`."""
-    return _NAME.sub(lambda found: colors()[found[1]], name)
+    """Return a text with the light page's colours for what a drawing calls `var(--ink)`."""
+    return _NAME.sub(lambda found: colors().get(found[1], found[0]), name)
 
 
 def chart_of(drawing: Drawing, title: str) -> alt.LayerChart:
@@ -72,9 +73,7 @@ _Chart = TypeVar("_Chart", alt.Chart, alt.LayerChart, alt.VConcatChart)
 
 def looked(chart: _Chart) -> _Chart:
     """Return a chart that looks like all others."""
-    look = cast(
-        "dict[str, Any]", _colored(LOOK | {"background": PAPER, "padding": 8, "title": _TITLE})
-    )
+    look = _colored(LOOK | {"background": PAPER, "padding": 8, "title": _TITLE})
     dressed: _Chart = chart.copy(deep=False)
     dressed.config = alt.Config.from_dict(look)
     return dressed
@@ -85,13 +84,10 @@ def _spec(drawing: Drawing, title: str) -> dict[str, Any]:
     spec = drawing.spec()
     bare = {name: part for name, part in spec.items() if name not in {"config", "$schema"}}
     head = {"text": title, "offset": TITLE_PIXELS}
-    return cast("dict[str, Any]", _colored(bare | {"title": head}))
+    return _colored(bare | {"title": head})
 
 
-def _colored(part: Any) -> Any:  # noqa: ANN401 -- any part of a JSON document
-    """Return a part of a specification with colours in the place of their names."""
-    if isinstance(part, dict):
-        return {name: _colored(one) for name, one in cast("dict[str, Any]", part).items()}
-    if isinstance(part, list):
-        return [_colored(one) for one in cast("list[Any]", part)]
-    return color(part) if isinstance(part, str) else part
+def _colored(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification with colours in the place of their names."""
+    told: dict[str, Any] = orjson.loads(color(orjson.dumps(spec).decode()))
+    return told

@@ -7,7 +7,7 @@ minutes, and a notebook asks the same evidence many questions.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -137,7 +137,7 @@ def only_run(evidence: Evidence, run: str | None) -> Evidence:
         known = ", ".join(evidence.runs) or "none is named"
         raise UnknownRunError(f"no run '{run}' in {evidence.name}; known: {known}")
     mine = pl.col("run").eq_missing(pl.lit(run)) | pl.col("run").is_null()
-    kept = {
+    kept: dict[str, Any] = {
         name: evidence.reading.frame(name).filter(mine)
         for name, schema in FRAMES.items()
         if "run" in schema

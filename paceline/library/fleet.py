@@ -243,7 +243,9 @@ def _no_jobs(evidence: Evidence) -> NoJobsError:
 
 
 def _plan_row(row: dict[str, Any], plan: IntervalPlan | None) -> dict[str, object]:
-    told = {name: row.get(name) for name in ("run", "nodes", "interval_seconds", "write_seconds")}
+    told: dict[str, object] = {
+        name: row.get(name) for name in ("run", "nodes", "interval_seconds", "write_seconds")
+    }
     return (
         told
         if plan is None

@@ -89,10 +89,9 @@ def plot_lemons(evidence: Evidence) -> alt.LayerChart:
     )
     dots = base.mark_point(filled=True, size=70).encode(x=x, y=y, color=paint, tooltip=told)
     one = alt.Chart({"values": [{"x": 1.0}]}).mark_rule(color=color(MUTED), strokeDash=[6, 3])
-    chart: alt.LayerChart = alt.layer(
-        one.encode(x="x:Q"), span, dots, width=WIDTH_PIXELS, title="Nodes by how often they fail"
-    )
-    return looked(chart)
+    title = "Nodes by how often they fail"
+    layers = [one.encode(x="x:Q"), span, dots]
+    return looked(alt.LayerChart(layer=layers, width=WIDTH_PIXELS, title=title))
 
 
 def plot_goodput(evidence: Evidence) -> alt.Chart:
@@ -161,22 +160,18 @@ def _burn_panel(rates: pl.DataFrame, window: BurnWindow) -> alt.LayerChart:
         for name in ("severity", "long_seconds", "short_seconds")
     ]
     rows = rates.filter(*same).select("time", "rate", "group").to_dicts()
-    domain = [rates["time"].min(), rates["time"].max()]
-    x = alt.X("time:T", scale=alt.Scale(type="utc", domain=domain), title=None, axis=_CLOCK)
+    domain = rates.select(start=pl.col("time").min(), end=pl.col("time").max()).row(0)
+    x = alt.X("time:T", scale=alt.Scale(type="utc", domain=list(domain)), title=None, axis=_CLOCK)
     y = alt.Y("rate:Q", title="burn rate")
     line = alt.Chart({"values": rows}).mark_line(color=color(CALM), strokeWidth=2)
     limit = alt.Chart({"values": [{"rate": float(window.factor)}]}).mark_rule(
         color=color(ALARM), strokeDash=[6, 3]
     )
     pair = f"{duration(window.long_seconds)} and {duration(window.short_seconds)}"
-    panel: alt.LayerChart = alt.layer(
-        line.encode(x=x, y=y, detail="group:N", tooltip=["group:N", "rate:Q"]),
-        limit.encode(y=y),
-        width=WIDTH_PIXELS,
-        height=_BURN_PIXELS,
-        title=f"{window.severity}, {pair}: fires above {window.factor:.3g}",
-    )
-    return panel
+    told = ["group:N", "rate:Q"]
+    layers = [line.encode(x=x, y=y, detail="group:N", tooltip=told), limit.encode(y=y)]
+    title = f"{window.severity}, {pair}: fires above {window.factor:.3g}"
+    return alt.LayerChart(layer=layers, width=WIDTH_PIXELS, height=_BURN_PIXELS, title=title)
 
 
 def _who() -> pl.Expr:

@@ -208,8 +208,8 @@ def verdicts(evidence: Evidence) -> pl.DataFrame:
         evidence: What was opened.
 
     Returns:
-        `number` (from 1, as `explain` takes it), `who` and `VERDICTS`, in the order of `paceline analyze`.
-        `who` says in words whom a finding is about. Healthy is no row; a row of kind `unknown` is not healthy.
+        `number` (from 1, as `explain` takes it), `who` (in words) and `VERDICTS`, in the order of
+        `paceline analyze`. Healthy is no row; a row of kind `unknown` is not healthy.
     """
     ordered = evidence.analysis.verdicts
     frames = [verdict_frame([one]) for one in ordered] or [verdict_frame([])]

@@ -14,7 +14,8 @@ from collectors.sniffing import ReadOptions
 from paceline.analysis import reject_reasons
 from paceline.library.evidence import Evidence, NoDataError, only_run, silent
 from paceline.pulling import PullRequest, as_utc, pull
-from paceline.simulation.orion import OrionParams, scenario_named, simulate
+from paceline.simulation.orion import OrionParams, simulate
+from paceline.simulation.scenarios import scenario_named
 from paceline.sources import NoSuchPathError
 from paceline.stored_sources import StoredSpan, read_places, read_store
 
