@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from collectors.frames import SAMPLES, require
-from detectors.device_values import SPEED_SIGNALS, SpeedSignal
+from detectors.device_values import SPEED_SIGNALS
 from detectors.devices import DeviceParams, folded, speed_panel, speed_signals
 from detectors.panels import Panel, group_numbers, group_sizes
 from detectors.peers import known_median
@@ -59,28 +59,38 @@ def find_slow_device_hosts(samples: pl.LazyFrame, params: DeviceParams) -> pl.Da
     rows = samples.pipe(require, SAMPLES).drop_nulls("time")
     judged = [name for name in speed_signals(rows) if SPEED_SIGNALS[name].host_peers]
     return verdict_frame(
-        verdict for name in judged for verdict in _judge(rows, name, SPEED_SIGNALS[name], params)
+        verdict
+        for name in judged
+        for _, verdict in judged_hosts(*speed_panel(rows, name, params), name, params)[1]
     )
 
 
-def _judge(
-    rows: pl.LazyFrame, name: str, signal: SpeedSignal, params: DeviceParams
-) -> list[Verdict]:
-    panel, seconds = speed_panel(rows, name, params)
+def judged_hosts(
+    panel: Panel, seconds: float, name: str, params: DeviceParams
+) -> tuple[int, list[tuple[Suspect, Verdict]]]:
+    """Return how many hosts were judged, and those that slowed with what is said of each.
+
+    Args:
+        panel: Logarithms of the signal, one row a device, by `speed_panel`.
+        seconds: Width of a tick.
+        name: The signal.
+        params: The thresholds of devices.
+    """
     hosts = _host_panel(panel)
     if hosts.groups.size < MIN_HOSTS:
-        return []
-    least = replace(signal, min_slowdown=MIN_SLOWDOWN, min_level=NEVER_BY_LEVEL, quantum=0.0)
-    found = folded(hosts, least, seconds, params)
+        return 0, []
+    least = replace(
+        SPEED_SIGNALS[name], min_slowdown=MIN_SLOWDOWN, min_level=NEVER_BY_LEVEL, quantum=0.0
+    )
     timeline = clock_timeline(hosts.ticks, int(seconds * 1e6))
-    verdicts: list[Verdict] = []
-    for one in found:
+    found: list[tuple[Suspect, Verdict]] = []
+    for one in folded(hosts, least, seconds, params):
         count, size = _moved(panel, hosts, one)
         if not one.episode.from_level and count >= MIN_MOVED_SHARE * size:
             who = hosts.entities.row(one.entity, named=True)
             seen = _verdict(who, one, f"{count} of {size}", name)
-            verdicts.append(replace(seen, **timeline.span(one.episode)))
-    return verdicts
+            found.append((one, replace(seen, **timeline.span(one.episode))))
+    return hosts.groups.size, found
 
 
 def _host_panel(panel: Panel) -> Panel:
