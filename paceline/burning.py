@@ -60,7 +60,7 @@ def replay_burns(
         The replay; empty where no step can be judged.
     """
     events = judge_steps(steps.lazy().select(STEP_COLUMNS.names()), JudgeParams()).collect()
-    times = _grid(events, scrape_seconds)
+    times = evaluation_times(events, scrape_seconds)
     counters = step_counters(events.lazy(), times, cluster=CLUSTER)
     series = counter_series(counters).collect()
     burns: dict[str, pl.DataFrame] = {}
@@ -74,8 +74,13 @@ def replay_burns(
     return BurnReplay(events=events, series=series, burns=burns, firings=firings)
 
 
-def _grid(events: pl.DataFrame, scrape_seconds: float) -> pl.Series:
-    """Return evaluation times on whole multiples of the scrape interval, over the history."""
+def evaluation_times(events: pl.DataFrame, scrape_seconds: float) -> pl.Series:
+    """Return evaluation times on whole multiples of the scrape interval, over the history.
+
+    Args:
+        events: `STEP_EVENTS` of all runs.
+        scrape_seconds: Time between two scrapes; a history that is too long gets fewer.
+    """
     span = events.select(STEP_EVENTS.names())["end_time"].drop_nulls()
     empty = pl.Series("time", [], dtype=TIME)
     if not span.len():
