@@ -1,6 +1,7 @@
 """Tests of `paceline lemons`: a fleet's accounts and kernel logs as files, text and JSON out."""
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -120,6 +121,48 @@ def test_as_of(fleet: Path) -> None:
     assert (code, "LEMON" in output, "Nobody is flagged." in output) == (0, False, True)
 
 
+def test_metrics_for_the_board(fleet: Path, tmp_path: Path, promtool: str) -> None:
+    """Scores and signals are a text file that Prometheus accepts, in the contract's words."""
+    file = tmp_path / "lemons.prom"
+    code, _ = asked(str(fleet), "--textfile", str(file), "--cluster", "c1")
+    text = file.read_text(encoding="utf-8")
+    labels = 'paceline_lemon_signals{cluster="c1",node="node07",signal='
+    lint = subprocess.run([promtool, "check", "metrics"], input=text, text=True, check=False)
+
+    assert (code, lint.returncode, list(tmp_path.glob(".*.prom*"))) == (0, 0, [])
+    assert [line.removeprefix(labels) for line in text.splitlines() if labels in line] == [
+        '"failures_alone"} 5.0',
+        '"failures_shared"} 0.0',
+        '"hours"} 612.0',
+        '"xids"} 1.0',
+    ]
+    assert 'paceline_lemon_score{cluster="c1",node="node08"} 0.0' in text
+
+
+def test_drains_and_unwritable_files(fleet: Path, tmp_path: Path) -> None:
+    """How often a node left the service is counted; a file that cannot be written is one line."""
+    for at in (12, 20):
+        drained = f"bad fan [root@{START + at * DAY:%FT%T}]"
+        state = f"NodeName=node09 Arch=x86_64\n   State=IDLE+DRAIN\n   Reason={drained}\n"
+        (fleet / f"node-{at}.txt").write_text(state, encoding="utf-8")
+    file = tmp_path / "lemons.prom"
+    code, _ = asked(str(fleet), "--textfile", str(file), "--cluster", "c1")
+    refused, words = asked(str(fleet), "--textfile", str(tmp_path), "--cluster", "c1")
+
+    assert code == 0
+    assert 'node="node09",signal="drains"} 2.0' in file.read_text(encoding="utf-8")
+    assert (refused, "give another file" in words) == (2, True)
+
+
+def test_metrics_of_a_short_history(tmp_path: Path) -> None:
+    """Who cannot be judged has no series: nobody is called good."""
+    (tmp_path / "accounts.txt").write_text("\n".join([*accounts(2), ""]), encoding="utf-8")
+    file = tmp_path / "lemons.prom"
+    code, _ = asked(str(tmp_path / "accounts.txt"), "--textfile", str(file), "--cluster", "c1")
+
+    assert (code, file.read_bytes()) == (0, b"")
+
+
 def test_short_history(fleet: Path) -> None:
     """Too few days are told, and judge nobody."""
     text = asked(str(fleet), "--as-of", "2026-01-05")
@@ -166,6 +209,7 @@ def test_a_store(fleet: Path, tmp_path: Path) -> None:
     [
         pytest.param(["no/such/path"], 1, "no such file or folder", id="a missing path"),
         pytest.param(["--time-zone", "Mars", "."], 2, "no time zone", id="no zone"),
+        pytest.param(["--cluster", "c1", "."], 2, "go together", id="metrics without a file"),
     ],
 )
 def test_refusals(arguments: list[str], code: int, words: str) -> None:

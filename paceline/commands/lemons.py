@@ -20,6 +20,7 @@ from paceline.commands.arguments import (
     zone_name,
 )
 from paceline.history import read_history
+from paceline.lemon_metrics import lemon_metrics, write_textfile
 from paceline.lemon_output import UnknownNodeError, lemon_bytes, lemon_text, score_text
 
 
@@ -40,6 +41,17 @@ def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     time_zone: Annotated[
         str, typer.Option("--time-zone", help="Zone of stamps that carry none.")
     ] = "UTC",
+    textfile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.prom",
+            help="Also write scores and signals as metrics, for node_exporter's textfile "
+            "collector: the lemon board shows them.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Label `cluster` of those metrics.")
+    ] = None,
 ) -> None:
     """Name the nodes and GPUs that end jobs again and again, on weeks of accounts and logs.
 
@@ -47,6 +59,8 @@ def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
 
     Exit 0: ran, with lemons or without. 1: no job could be read. 2: bad arguments.
     """
+    if (textfile is None) != (cluster is None):
+        raise refused("--textfile and --cluster go together: metrics carry their cluster")
     reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
     if reading.jobs.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)
@@ -54,6 +68,8 @@ def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     asked = replace(params.history, as_of=as_of and utc(as_of))
     params = replace(params, history=asked)
     review = review_lemons(Records.of(reading), params)
+    if textfile is not None and cluster is not None:
+        _write(textfile, lemon_metrics(review, reading.jobs, cluster))
     if node is not None and output is Format.TEXT:
         try:
             typer.echo(score_text(review, params, node), nl=False)
@@ -63,3 +79,10 @@ def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     answer(
         output, lambda: lemon_bytes(review, params, top), lambda: lemon_text(review, params, top)
     )
+
+
+def _write(path: Path, metrics: bytes) -> None:
+    try:
+        write_textfile(path, metrics)
+    except OSError as error:
+        raise refused(f"cannot write {path}: {error.strerror}; give another file") from error
