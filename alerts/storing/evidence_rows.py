@@ -1,10 +1,23 @@
 """What an incident rests on, as rows: its findings, the ids they had, what it can be found by."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, insert, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    String,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from alerts.identities import digest, firing_identity, marks, verdict_identity
 from alerts.incidents import Incident
@@ -13,41 +26,56 @@ from alerts.storing.tables import INCIDENT_ALIASES, INCIDENT_MARKS, VERDICTS
 from detectors.verdicts import Verdict, rfc3339, verdict_json
 
 
-def write_evidence(
-    connection: Connection,
-    incident_id: str,
-    whole: Incident,
-    pieces: Sequence[Incident],
-    *,
-    now: datetime,
-) -> None:
-    """Write what a tick found of one incident.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a tick found of one incident.
 
-    Args:
-        connection: Within the transaction of the tick.
-        incident_id: Whose it is.
+    Attributes:
+        incident: Whose it is, by id.
         whole: All of it.
         pieces: Its parts as the tick told them, for their ids.
+    """
+
+    incident: str
+    whole: Incident
+    pieces: Sequence[Incident]
+
+
+def write_evidence(connection: Connection, found: Sequence[Evidence], *, now: datetime) -> None:
+    """Write what a tick found of its incidents.
+
+    Args:
+        connection: Within the transaction of the tick, for which all other writers wait.
+        found: Of each incident once.
         now: When the tick ran.
     """
-    _write_verdicts(connection, incident_id, (*whole.suspects, *whole.context), now)
-    _add_missing(
-        connection, INCIDENT_ALIASES, [{"alias": one.id, "incident": incident_id} for one in pieces]
-    )
-    add_marks(connection, incident_id, whole)
+    for one in found:
+        _write_verdicts(connection, one.incident, (*one.whole.suspects, *one.whole.context), now)
+    aliases = [{"alias": part.id, "incident": one.incident} for one in found for part in one.pieces]
+    _add_missing(connection, INCIDENT_ALIASES, aliases)
+    marked = [row for one in found for row in _mark_rows(one.incident, one.whole)]
+    _add_missing(connection, INCIDENT_MARKS, marked)
 
 
 def add_marks(connection: Connection, incident_id: str, whole: Incident) -> None:
     """Write what an incident can be found by, in addition to what it could before."""
-    found = [{"incident": incident_id, "name": n, "value": v} for n, v in sorted(_marks(whole))]
-    _add_missing(connection, INCIDENT_MARKS, found)
+    _add_missing(connection, INCIDENT_MARKS, _mark_rows(incident_id, whole))
+
+
+def _mark_rows(incident_id: str, whole: Incident) -> list[dict[str, Any]]:
+    return [{"incident": incident_id, "name": n, "value": v} for n, v in sorted(_marks(whole))]
 
 
 def verdict_rows(connection: Connection, incident_id: str) -> list[Mapping[str, Any]]:
     """Return the findings of an incident, by onset and id; those without an onset first."""
-    query = select(VERDICTS).where(VERDICTS.c.incident == incident_id)
-    rows = [dict(row) for row in connection.execute(query).mappings()]
+    found = connection.execute(_verdicts_of(), {"of": incident_id}).mappings()
+    rows = [dict(row) for row in found]
     return sorted(rows, key=lambda row: (_text(row["onset"]), row["id"]))
+
+
+@cache
+def _verdicts_of() -> Select[Any]:
+    return select(VERDICTS).where(VERDICTS.c.incident == bindparam("of", type_=String()))
 
 
 def first_onset(
@@ -56,10 +84,17 @@ def first_onset(
     """Return when the first finding began that ended by a time; null when none did."""
     if ended_by is None:
         return None
-    query = select(func.min(VERDICTS.c.onset)).where(
-        VERDICTS.c.incident == incident_id, VERDICTS.c.cleared <= ended_by
+    asked = {"of": incident_id, "ended_by": ended_by}
+    onset: datetime | None = connection.execute(_first_onset(), asked).scalar()
+    return onset
+
+
+@cache
+def _first_onset() -> Select[Any]:
+    ended_by = bindparam("ended_by", type_=VERDICTS.c.cleared.type)
+    return select(func.min(VERDICTS.c.onset)).where(
+        VERDICTS.c.incident == bindparam("of", type_=String()), VERDICTS.c.cleared <= ended_by
     )
-    return connection.execute(query).scalar()
 
 
 def verdict_record(row: Mapping[str, Any]) -> VerdictRecord:

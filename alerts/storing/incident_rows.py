@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Select,
     String,
+    Update,
     bindparam,
     func,
     insert,
@@ -116,14 +117,24 @@ def _written(
     connection: Connection, before: IncidentRecord, after: IncidentRecord, now: datetime
 ) -> IncidentRecord:
     written = replace(after, updated=now, version=before.version + 1)
-    done = connection.execute(
-        update(INCIDENTS)
-        .where(INCIDENTS.c.id == before.id, INCIDENTS.c.version == before.version)
-        .values(**_values(written))
-    )
+    values = {f"new_{name}": value for name, value in _values(written).items()}
+    asked = {"of": before.id, "old_version": before.version, **values}
+    done = connection.execute(_rewrite(), asked)
     if done.rowcount != 1:
         raise stale(before, before.version)
     return written
+
+
+@cache
+def _rewrite() -> Update:
+    """Return what writes an incident whose version is still the old one."""
+    columns = INCIDENTS.c
+    fresh = {name: bindparam(f"new_{name}", type_=columns[name].type) for name in _FIELDS}
+    return (
+        update(INCIDENTS)
+        .where(columns.id == bindparam("of"), columns.version == bindparam("old_version"))
+        .values(fresh)
+    )
 
 
 def has_changed(before: IncidentRecord, after: IncidentRecord) -> bool:
@@ -165,9 +176,14 @@ def parts_of(connection: Connection, incident_id: str) -> Sequence[str]:
     """Return an incident's id and those of all that were merged into it."""
     found = [incident_id]
     for one in found:
-        query = select(INCIDENTS.c.id).where(INCIDENTS.c.merged_into == one)
-        found += sorted(connection.execute(query).scalars())
+        found += sorted(connection.execute(_merged_into(), {"whole": one}).scalars())
     return found
+
+
+@cache
+def _merged_into() -> Select[Any]:
+    whole = bindparam("whole", type_=String())
+    return select(INCIDENTS.c.id).where(INCIDENTS.c.merged_into == whole)
 
 
 def _values(record: IncidentRecord) -> dict[str, Any]:

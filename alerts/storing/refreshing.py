@@ -14,7 +14,7 @@ from alerts.incidents import Incident, incident_json, incident_of
 from alerts.known_incidents import MatchParams
 from alerts.lifecycle import DATA, Life, Told, follow
 from alerts.matching import match_incidents
-from alerts.storing.evidence_rows import first_onset, move_evidence, write_evidence
+from alerts.storing.evidence_rows import Evidence, first_onset, move_evidence, write_evidence
 from alerts.storing.history_rows import Happening, write_happenings
 from alerts.storing.incident_rows import (
     has_changed,
@@ -42,13 +42,15 @@ def take_tick(
     changes = [
         _join(connection, records, part, whole, now=now) for part, whole in matching.joins.items()
     ]
+    evidence = list[Evidence]()
     for home, pieces in sorted(matching.homes.items(), key=_opening_order):
         tick = _Piled(pieces=pieces, whole=_whole(home, pieces, params.joining), now=now)
         record = records.get(home)
         changes.append(
             _open(connection, tick) if record is None else _continue(connection, record, tick)
         )
-        write_evidence(connection, home, tick.whole, pieces, now=now)
+        evidence.append(Evidence(incident=home, whole=tick.whole, pieces=pieces))
+    write_evidence(connection, evidence, now=now)
     changed = [one for one in changes if one.kind != "standing"]
     return sorted(changed, key=lambda change: change.after.number)
 
