@@ -38,7 +38,7 @@ class Budgets(Shown, ObjectiveReview):
 
     def card(self) -> Card:
         """Return what is left, how fast it goes, and where bad events come from."""
-        return text_card(self.objective.title, budget_text(self.source, [self], MAX_GROUPS))
+        return text_card("Budget", budget_text(self.source, [self], MAX_GROUPS))
 
 
 def budgets(

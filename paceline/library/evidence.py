@@ -4,7 +4,7 @@ Nothing is detected until it is asked for, and nothing twice: an analysis of a l
 minutes, and a notebook asks the same evidence many questions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -28,6 +28,10 @@ from paceline.spans import TIMED, end_of_data
 MAX_NAMES: Final = 12
 """Hosts or runs that a card names; the others are counted."""
 
+
+_OF_RUNS: Final = ("steps", "jobs", "placements", "ops", "collectives", "transfers")
+"""Frames that tell of training runs. Logs and scrapes of hosts may bear the name of their folder:
+they are nobody's in particular."""
 
 MAX_NEEDS: Final = 6
 """Missing things that a card names; the others are counted."""
@@ -87,12 +91,13 @@ class Evidence(Shown):
     @property
     def runs(self) -> list[str]:
         """Names of the training runs, in order; a run without a name is left out."""
-        return _names(self.reading, "run")
+        return _names(self.reading, "run", _OF_RUNS)
 
     @property
     def hosts(self) -> list[str]:
-        """Names of the hosts, in order."""
-        return _names(self.reading, "host")
+        """Names of the hosts, in order: those of any row, and those of jobs."""
+        listed: list[str] = self.reading.jobs["hosts"].explode().drop_nulls().unique().to_list()
+        return sorted({*listed, *_names(self.reading, "host", FRAMES)})
 
     @property
     def needs(self) -> tuple[NeedCheck, ...]:
@@ -126,17 +131,19 @@ def only_run(evidence: Evidence, run: str | None) -> Evidence:
 
     Args:
         evidence: What was read.
-        run: The run to keep, with all rows that name none; null keeps every run.
+        run: The run to keep, with all that is of no training run; null keeps every run.
 
     Raises:
         UnknownRunError: No source tells of it.
     """
     if run is None:
         return evidence
-    if run not in evidence.runs:
-        known = ", ".join(evidence.runs) or "none is named"
+    named = _names(evidence.reading, "run", FRAMES)
+    if run not in named:
+        known = ", ".join(named) or "none is named"
         raise UnknownRunError(f"no run '{run}' in {evidence.name}; known: {known}")
-    mine = pl.col("run").eq_missing(pl.lit(run)) | pl.col("run").is_null()
+    others = [name for name in evidence.runs if name != run]
+    mine = ~pl.col("run").is_in(others).fill_null(value=False)
     kept: dict[str, Any] = {
         name: evidence.reading.frame(name).filter(mine)
         for name, schema in FRAMES.items()
@@ -151,8 +158,9 @@ def _first(lines: list[str]) -> list[str]:
     return [*lines[:MAX_NEEDS], *([f"and {left} more, all in `.needs`"] if left > 0 else [])]
 
 
-def _names(reading: Reading, column: str) -> list[str]:
-    frames = [reading.frame(name) for name, schema in FRAMES.items() if column in schema]
+def _names(reading: Reading, column: str, names: Iterable[str]) -> list[str]:
+    """Return what a column of some frames holds, in order."""
+    frames = [reading.frame(name) for name in names if column in FRAMES[name]]
     told: list[str] = (
         pl.concat([frame.get_column(column) for frame in frames])
         .drop_nulls()
@@ -171,8 +179,9 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _span_text(reading: Reading) -> str:
-    """Return the first and the last time of any frame with a clock."""
-    times = pl.concat([reading.frame(name).get_column(at).rename("time") for name, at in TIMED])
+    """Return the first and the last time of any frame with a clock, or of a job."""
+    clocks = (*TIMED, ("jobs", "start"), ("jobs", "end"))
+    times = pl.concat([reading.frame(name).get_column(at).rename("time") for name, at in clocks])
     known = times.drop_nulls().sort()
     if known.is_empty():
         return "no source has a clock"

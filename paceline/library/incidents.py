@@ -279,9 +279,13 @@ def _facts(incident: Incident) -> tuple[tuple[str, str], ...]:
         ("paged", clock_text(incident.paged_at) if incident.paged_at else "nobody was woken"),
         ("ended", clock_text(incident.cleared) if incident.cleared else incident.state),
         ("hurts", f"{', '.join(radius.jobs) or UNKNOWN}; ranks: {_count(radius.ranks)}"),
-        ("GPU-hours lost", amount_text(radius.gpu_hours_lost)),
+        ("GPU-hours lost", _cost_text(radius.gpu_hours_lost)),
         ("id", incident.id),
     )
+
+
+def _cost_text(hours: float | None) -> str:
+    return UNKNOWN if hours is None else f"{amount_text(hours)} (MODELED)"
 
 
 def _count(number: int | None) -> str:
