@@ -16,6 +16,7 @@ from paceline.attempt_output import attempts_json
 from paceline.burning import BurnReplay, replay_burns
 from paceline.findings import DetectorParams, find_all
 from paceline.spans import TIMED, end_of_data
+from paceline.stored_tiers import tier_lines
 from slo.growth import BurnParams
 from slo.losses import run_sizes
 from slo.objectives import Objective
@@ -63,7 +64,10 @@ class Analysis:
 
 
 def analyze(
-    reading: Reading, params: AnalysisParams, say: Callable[[str, int, int], None]
+    reading: Reading,
+    params: AnalysisParams,
+    say: Callable[[str, int, int], None],
+    told: Sequence[Verdict] = (),
 ) -> Analysis:
     """Return findings, burns and incidents of a reading.
 
@@ -71,8 +75,9 @@ def analyze(
         reading: What was read, with its runs named.
         params: All thresholds.
         say: Told before each part: its name, how many are done, how many there are.
+        told: What coarser tiers of a store say of times whose samples are gone.
     """
-    found = find_all(reading, params.detectors, say)
+    found = [*find_all(reading, params.detectors, say), *told]
     verdicts = add_holds(found, reading.jobs, reading.events, reading.steps, params.holds)
     objectives = [load_ready()] if params.objectives is None else params.objectives
     replay = replay_burns(
@@ -126,7 +131,7 @@ def coverage_json(reading: Reading) -> dict[str, object]:
         "spans": spans,
         "gaps": gaps.to_dicts(),
         "attempts": attempts_json(reading.jobs),
-    }
+    } | ({"tiers": tiers} if (tiers := tier_lines(reading.coverage)) else {})
 
 
 def _ends(times: pl.Series) -> list[datetime]:

@@ -40,6 +40,13 @@ COMMANDS: Final = (
         summary="Take files and a Prometheus into a store, each row once; again takes what is new.",
     ),
     LazyCommand(
+        name="tidy",
+        module="paceline.commands.tidy",
+        attribute="tidy_command",
+        summary="Keep a store quick: incidents for ever, peer statistics for months, samples for "
+        "days.",
+    ),
+    LazyCommand(
         name="doctor",
         module="paceline.commands.doctor",
         attribute="doctor_command",

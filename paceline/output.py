@@ -13,6 +13,7 @@ from detectors.paces import rank_paces, traced_paces
 from detectors.placing import rank_roles
 from paceline.analysis import Analysis, analysis_json, reject_reasons
 from paceline.reports.contents import ReportContents
+from paceline.stored_tiers import tier_lines
 
 MAX_PAGES: Final = 5
 """More incidents than this are listed by their title: a screen holds no more pages."""
@@ -50,7 +51,8 @@ def _read_text(analysis: Analysis) -> str:
         f"Rejected: {one.count} x {one.reason}, e.g. {one.example}"
         for one in reject_reasons(reading.rejects)
     ]
-    return "\n".join([f"Read: {counts or 'nothing'}", *rejected, ""])
+    tiers = tier_lines(reading.coverage)
+    return "\n".join([f"Read: {counts or 'nothing'}", *tiers, *rejected, ""])
 
 
 def write_analysis(

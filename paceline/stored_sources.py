@@ -1,6 +1,6 @@
 """Read a store like a folder of files: the same frames, the same names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,6 +11,7 @@ from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.storage.store import Store, Wanted, is_store
 from collectors.storage.store_tables import FILES
+from collectors.storage.store_tiers import tier_coverage
 from collectors.training.attempts import mend_attempts
 from paceline.naming import Origin
 from paceline.progress import Say
@@ -30,7 +31,13 @@ class StoredSpan:
     end: datetime | None = None
 
 
-def read_places(paths: Sequence[Path], options: ReadOptions, span: StoredSpan, say: Say) -> Reading:
+def read_places(
+    paths: Sequence[Path],
+    options: ReadOptions,
+    span: StoredSpan,
+    say: Say,
+    frames: Collection[str] = tuple(FRAMES),
+) -> Reading:
     """Return what files, folders and stores hold together.
 
     Args:
@@ -38,19 +45,24 @@ def read_places(paths: Sequence[Path], options: ReadOptions, span: StoredSpan, s
         options: What files cannot say of themselves.
         span: When, of stores.
         say: Told after each file: its name, how many are done, how many there are.
+        frames: What is read of stores; files are read as a whole.
 
     Raises:
         NoSuchPathError: One of them does not exist.
+        NoStoreError: There is no store at an address of an object storage.
         NewerStoreError: A newer Paceline wrote a store.
     """
     stores = [path for path in paths if is_store(path)]
     files = find_files([path for path in paths if path not in stores])
     reading = read_sources(files, options, say)
-    return join_readings([reading, *(read_store(store, span) for store in stores)])
+    return join_readings([reading, *(read_store(store, span, frames=frames) for store in stores)])
 
 
 def read_store(
-    root: Path | str, span: StoredSpan, options: Mapping[str, str] | None = None
+    root: Path | str,
+    span: StoredSpan,
+    options: Mapping[str, str] | None = None,
+    frames: Collection[str] = tuple(FRAMES),
 ) -> Reading:
     """Return what a store holds, with every run, device and group named.
 
@@ -58,6 +70,7 @@ def read_store(
         root: The store's folder, or its address in an object storage.
         span: When; with a start or an end, rows of which no time is known are left out.
         options: What an object storage wants to know.
+        frames: Which frames; the others stay empty. Coverage also tells which samples are gone.
 
     Raises:
         NoStoreError: It is none.
@@ -65,8 +78,12 @@ def read_store(
     """
     store = Store.open_at(str(root), options)
     until = None if span.end is None else span.end + timedelta(microseconds=1)
-    stored = store.read_all(Wanted(since=span.start, until=until))
-    reading = replace(stored, steps=mend_attempts(stored.steps, stored.events))
+    stored = store.read_all(Wanted(since=span.start, until=until), frames)
+    reading = replace(
+        stored,
+        steps=mend_attempts(stored.steps, stored.events),
+        coverage=pl.concat([stored.coverage, tier_coverage(store, span.start, until)]),
+    )
     return name_things(reading, _origins(store, reading, root))
 
 

@@ -5,7 +5,7 @@ into several tables, each by a commit of its own; the ledger of what was taken i
 them, so that whoever starts again either finds it or repeats commits that have no effect.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import polars as pl
 from deltalake import DeltaTable
 
 from collectors.readings import FRAMES, Reading
+from collectors.storage.addresses import address_of, is_address
 from collectors.storage.store_commits import NoStoreError, Place, commit_new, commit_part
 from collectors.storage.store_migrations import make_tables, migrate_tables
 from collectors.storage.store_rows import changed_statements, unknown_rows
@@ -23,7 +24,9 @@ from collectors.storage.store_upkeep import compact_tables, drop_unread_files, f
 
 
 def is_store(root: Path) -> bool:
-    """Return whether a folder is a store."""
+    """Return whether a path is a store: a folder that is one, or an address (`s3://...`)."""
+    if is_address(str(root)):
+        return True
     return root.is_dir() and Place(root=str(root)).is_there(WINDOWS.name)
 
 
@@ -37,6 +40,7 @@ class Wanted:
         hosts: Hosts that a row may be of.
         sources: Sources that a row may come from.
         signals: Signals that a sample may be of.
+        runs: Runs that a row may be of; rows of a source that names none are wanted too.
     """
 
     since: datetime | None = None
@@ -44,6 +48,7 @@ class Wanted:
     hosts: Sequence[str] | None = None
     sources: Sequence[str] | None = None
     signals: Sequence[str] | None = None
+    runs: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +77,15 @@ class Store:
             NewerStoreError: A newer Paceline wrote it.
             StoreWriteError: Its disk is full, or it may not be written to.
         """
+        root = address_of(root)
         place = Place(root=root, options=dict(options or {}))
         if not create and not place.is_there(WINDOWS.name):
             raise NoStoreError(f"no store at {root}; `paceline collect --store {root}` makes one")
-        make_tables(place)
-        migrate_tables(place)
+        try:
+            migrate_tables(place)
+        except NoStoreError:
+            make_tables(place)
+            migrate_tables(place)
         return cls(place=place)
 
     def append(self, reading: Reading, origin: str, sequence: int) -> dict[str, int]:
@@ -145,10 +154,19 @@ class Store:
         kept = pl.scan_delta(self.place.open(name))
         return table.from_stored(kept.filter(*_conditions(table, wanted or Wanted())))
 
-    def read_all(self, wanted: Wanted | None = None) -> Reading:
-        """Return every frame of the store, in memory; see `read`."""
-        frames: dict[str, Any] = {name: self.read(name, wanted).collect() for name in FRAMES}
-        return replace(Reading(), **frames)
+    def read_all(
+        self, wanted: Wanted | None = None, frames: Collection[str] = tuple(FRAMES)
+    ) -> Reading:
+        """Return frames of the store, in memory; see `read`.
+
+        Args:
+            wanted: Which rows; null is all.
+            frames: Names of those to read; the others stay empty.
+        """
+        found: dict[str, Any] = {
+            name: self.read(name, wanted).collect() for name in FRAMES if name in frames
+        }
+        return replace(Reading(), **found)
 
     def compact(self) -> Mapping[str, int]:
         """Join small files; see `collectors.storage.store_upkeep.compact_tables`."""
@@ -177,4 +195,7 @@ def _conditions(table: StoredTable, wanted: Wanted) -> list[pl.Expr]:
         for column, values in lists.items()
         if values is not None and column in table.schema
     ]
+    if wanted.runs is not None and "run" in table.schema:
+        run = pl.col("run")
+        conditions.append(run.is_null() | run.is_in(list(wanted.runs)))
     return conditions

@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from collectors.frames import TIME, conform, schema_of
+from collectors.peer_frames import PEER_RATIOS, PEER_STATISTICS
 from collectors.readings import FRAMES
 
 DAY: Final = "day"
@@ -164,8 +165,54 @@ METRICS: Final = StoredTable(
 )
 """When a source had samples of a metric: one that vanished is not one that was never there."""
 
+PEER_GROUPS: Final = StoredTable(
+    name="peer_statistics",
+    schema=PEER_STATISTICS,
+    clock="time",
+    identity=("time", "step_seconds", "device_kind", "model", "run", "peer_host", "signal"),
+)
+PEER_DEVICES: Final = StoredTable(
+    name="peer_ratios",
+    schema=PEER_RATIOS,
+    clock="time",
+    identity=("time", "step_seconds", "host", "device_kind", "device", "model", "run", "signal"),
+)
+"""The middle tier: what stays of a day's samples. A day of it is written as a whole."""
+
+TIERS: Final = StoredTable(
+    name="tiers",
+    schema=schema_of(
+        {"tier": pl.String, "covers": TIME, "step_seconds": pl.Int32, "sample_count": pl.Int64}
+    ),
+    identity=("tier", "covers", "sample_count"),
+)
+"""The ledger of tiers: the day that begins at `covers` is kept as `peers` (of so many samples), has
+been `judged`, or is `gone` from the middle tier too. Written after what it says, and before the
+samples go."""
+
+KEPT_INCIDENTS: Final = StoredTable(
+    name="kept_incidents",
+    schema=schema_of(
+        {
+            "id": pl.String,
+            "onset": TIME,
+            "cleared": TIME,
+            "run": pl.String,
+            "title": pl.String,
+            "judged_until": TIME,
+            "document": pl.String,
+        }
+    ),
+    identity=("id", "judged_until"),
+)
+"""Incidents with their verdicts, as the JSON contract has them: the tier that stays for ever."""
+
 TABLES: Final[Mapping[str, StoredTable]] = {
     **{name: _frame_table(name) for name in FRAMES},
+    PEER_GROUPS.name: PEER_GROUPS,
+    PEER_DEVICES.name: PEER_DEVICES,
+    TIERS.name: TIERS,
+    KEPT_INCIDENTS.name: KEPT_INCIDENTS,
     METRICS.name: METRICS,
     FILES.name: FILES,
     WINDOWS.name: WINDOWS,

@@ -11,6 +11,7 @@ from typing import Final
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from collectors.readings import FRAMES
 from collectors.storage.store_commits import Place, retried, write_error
 from collectors.storage.store_tables import DAY, TABLES
 
@@ -19,8 +20,16 @@ MAX_UNREAD_HOURS: Final = 24
 file that is not committed yet."""
 
 
-def compact_tables(place: Place) -> Mapping[str, int]:
+FILE_BYTES: Final = 32 * 2**20
+"""Files are joined up to about this length: `benchmarks/store_layout.py` has the figures."""
+
+
+def compact_tables(place: Place, file_bytes: int = FILE_BYTES) -> Mapping[str, int]:
     """Join the small files of each day of each table.
+
+    Args:
+        place: Where the tables are.
+        file_bytes: Files of this length or longer are left as they are.
 
     Returns:
         How many files each table has fewer; tables without a change are left out.
@@ -29,17 +38,17 @@ def compact_tables(place: Place) -> Mapping[str, int]:
         StoreBusyError: Others changed the same files every time.
         StoreWriteError: The disk is full, or may not be written to.
     """
-    fewer = {name: retried(place, name, _compact) for name in TABLES}
+
+    def compact(table: DeltaTable) -> int:
+        metrics = table.optimize.compact(target_size=file_bytes)
+        return int(metrics["numFilesRemoved"]) - int(metrics["numFilesAdded"])
+
+    fewer = {name: retried(place, name, compact) for name in TABLES}
     return {name: count for name, count in fewer.items() if count}
 
 
-def _compact(table: DeltaTable) -> int:
-    metrics = table.optimize.compact()
-    return int(metrics["numFilesRemoved"]) - int(metrics["numFilesAdded"])
-
-
 def forget_days(place: Place, moment: datetime) -> Mapping[str, int]:
-    """Drop the whole days before a moment from all tables with a clock.
+    """Drop the whole days before a moment from all frames with a clock.
 
     Args:
         place: Where the tables are.
@@ -61,7 +70,7 @@ def forget_days(place: Place, moment: datetime) -> Mapping[str, int]:
     def forget(table: DeltaTable) -> int:
         return int(table.delete(predicate).get("num_deleted_rows", 0))
 
-    dated = (name for name, table in TABLES.items() if table.clock)
+    dated = (name for name in FRAMES if TABLES[name].clock)
     fewer = {name: retried(place, name, forget) for name in dated}
     return {name: count for name, count in fewer.items() if count}
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
+from collectors.storage.store_commits import NoStoreError
 from collectors.storage.store_migrations import NewerStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
@@ -33,6 +34,7 @@ from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
 from paceline.sources import NoSuchPathError
 from paceline.stored_sources import StoredSpan, read_places
+from paceline.stored_tiers import coarse_verdicts
 
 
 def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
@@ -84,12 +86,11 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         xid_table=xid_table_file(xid_table),
     )
     kinds = _kinds(fail_on or [])
-    reading = _read(
-        paths, options, request, StoredSpan(start=start and utc(start), end=end and utc(end))
-    )
+    span = StoredSpan(start=start and utc(start), end=end and utc(end))
+    reading = _read(paths, options, request, span)
     console = Console(stderr=True)
     with progress_bar("Detecting", console) as say:
-        analysis = analyze(reading, AnalysisParams(), say)
+        analysis = analyze(reading, AnalysisParams(), say, coarse_verdicts(paths, span))
     answer(output, lambda: analysis_bytes(analysis), lambda: analysis_text(analysis))
     if out is not None:
         _write(analysis, out, paths, quiet=output is Format.JSON)
@@ -123,7 +124,7 @@ def _read(
             reading = read_places(paths, options, span, say)
         if request is not None:
             reading = join_readings([reading, pull(request)])
-    except (NoSuchPathError, NewerStoreError, PullError) as error:
+    except (NoSuchPathError, NoStoreError, NewerStoreError, PullError) as error:
         raise refused(str(error), code=1) from error
     if not any(reading.frame(name).height for name in FRAMES if name != "rejects"):
         reasons = [f"{one.count} x {one.reason}" for one in reject_reasons(reading.rejects)]

@@ -16,7 +16,7 @@ from paceline.commands.arguments import (
     zone_name,
 )
 from paceline.fleet_review import FleetParams, review_fleet
-from paceline.history import read_history
+from paceline.history import RECORDS, read_history
 from paceline.interval_output import interval_bytes, interval_text, plans_of
 from slo.rates_by_size import RateParams
 
@@ -40,7 +40,8 @@ def checkpoint_interval_command(  # noqa: PLR0913, PLR0917 -- one argument an op
 
     Exit 0: ran. 1: no attempt of any job could be read. 2: bad arguments.
     """
-    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
+    options = ReadOptions(time_zone=zone_name(time_zone))
+    reading = read_history(paths, options, (*RECORDS, "steps"))
     review = review_fleet(reading, FleetParams(rates=RateParams(min_nodes=min_nodes)))
     if review.lives.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)

@@ -21,7 +21,7 @@ from paceline.commands.arguments import (
 )
 from paceline.failure_output import failure_bytes, failure_text
 from paceline.fleet_review import FleetParams, FleetReview, review_fleet
-from paceline.history import read_history
+from paceline.history import RECORDS, read_history
 from slo.rates_by_size import RateParams
 
 
@@ -40,7 +40,8 @@ def failures_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the
 
     Exit 0: ran, with failures or without. 1: no attempt of any job could be read. 2: bad arguments.
     """
-    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
+    options = ReadOptions(time_zone=zone_name(time_zone))
+    reading = read_history(paths, options, (*RECORDS, "steps"))
     params = FleetParams(rates=RateParams(min_nodes=min_nodes), gpus_per_node=gpus_per_node)
     review = review_fleet(reading, params)
     if review.lives.is_empty():

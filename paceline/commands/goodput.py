@@ -20,7 +20,7 @@ from paceline.commands.arguments import (
 )
 from paceline.fleet_review import FleetParams, FleetReview, review_fleet
 from paceline.goodput_output import goodput_bytes, goodput_text
-from paceline.history import read_history
+from paceline.history import RECORDS, read_history
 
 
 def goodput_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the command line
@@ -37,7 +37,8 @@ def goodput_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
 
     Exit 0: ran. 1: no run of which any moment is known. 2: bad arguments.
     """
-    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
+    options = ReadOptions(time_zone=zone_name(time_zone))
+    reading = read_history(paths, options, (*RECORDS, "steps"))
     review = review_fleet(reading, FleetParams(gpus_per_node=gpus_per_node))
     if review.goodput.runs.is_empty():
         raise refused(

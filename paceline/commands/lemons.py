@@ -19,7 +19,7 @@ from paceline.commands.arguments import (
     utc,
     zone_name,
 )
-from paceline.history import read_history
+from paceline.history import RECORDS, read_history
 from paceline.lemon_metrics import lemon_metrics, write_textfile
 from paceline.lemon_output import UnknownNodeError, lemon_bytes, lemon_text, score_text
 
@@ -61,7 +61,8 @@ def lemons_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the c
     """
     if (textfile is None) != (cluster is None):
         raise refused("--textfile and --cluster go together: metrics carry their cluster")
-    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
+    options = ReadOptions(time_zone=zone_name(time_zone))
+    reading = read_history(paths, options, RECORDS)
     if reading.jobs.is_empty():
         raise refused("no job there; give the scheduler's accounts, such as sacct -P", code=1)
     params = LemonParams()

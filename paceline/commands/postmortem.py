@@ -19,6 +19,7 @@ from paceline.commands.arguments import (
     zone_name,
 )
 from paceline.history import read_history
+from paceline.kept_incidents import analysis_of, kept_incident
 from paceline.output import report_contents
 from paceline.progress import progress_bar
 from paceline.reports.postmortem_text import postmortem_markdown, postmortem_page
@@ -45,14 +46,22 @@ def postmortem_command(
 
     Exit 0: written. 1: nothing could be read, or no such incident. 2: bad arguments.
     """
-    reading = read_history(paths, ReadOptions(time_zone=zone_name(time_zone)))
-    with progress_bar("Detecting", Console(stderr=True)) as say:
-        analysis = analyze(reading, AnalysisParams(), say)
+    analysis = _analysis(incident, paths, ReadOptions(time_zone=zone_name(time_zone)))
     found = postmortem_of(analysis, _chosen(analysis.incidents, incident))
     if out is None:
         typer.echo(postmortem_markdown(found), nl=False)
     else:
         _write(found, analysis, out)
+
+
+def _analysis(incident: str, paths: list[Path], options: ReadOptions) -> Analysis:
+    """Return what a store keeps of the incident, or else an analysis of all there is."""
+    kept = kept_incident(paths, incident)
+    if kept is not None:
+        return analysis_of(*kept)
+    reading = read_history(paths, options)
+    with progress_bar("Detecting", Console(stderr=True)) as say:
+        return analyze(reading, AnalysisParams(), say)
 
 
 def _chosen(incidents: list[Incident], name: str) -> Incident:
