@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from collectors.readings import reading_of
@@ -107,6 +109,17 @@ def test_no_run_is_named() -> None:
 
     with pytest.raises(UnknownRunError, match=r"known: none is named$"):
         only_run(nameless, "ada")
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.sampled_from(["ada", "bob", "eve", None]), st.integers(0, 9))))
+def test_rows_of_other_runs(rows: list[tuple[str | None, int]]) -> None:
+    """Of any steps those of the run stay, and those that name none, in their order."""
+    named = [("ada", 0), *rows]
+    steps = pl.DataFrame(named, schema={"run": pl.String, "step": pl.Int64}, orient="row")
+    kept = only_run(Evidence(name="logs", reading=reading_of(steps=steps)), "ada").reading.steps
+
+    assert kept.select("run", "step").rows() == [row for row in named if row[0] in {"ada", None}]
 
 
 def test_missing_path(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import orjson
 from paceline.reports.drawing import INK, LOOK, Drawing
 
 PAPER: Final = "#ffffff"
-TITLE_PIXELS: Final = 44
+TITLE_PIXELS: Final = 12
 _TITLE: Final = {"anchor": "start", "color": INK, "fontSize": 13}
 _SHEETS: Final = ("report.css", "parts.css")
 _FIRST_ROOT: Final = re.compile(r":root \{(.*?)\}", re.DOTALL)
