@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
 import pytest
 import vl_convert
-from typer.testing import CliRunner
 
 from alerts.incidents import Incident
 from collectors.readings import Reading, reading_of
@@ -18,36 +16,29 @@ from paceline import (
     Evidence,
     explain,
     incidents,
-    open_logs,
     plot_ranks,
     plot_suspect,
     plot_timeline,
     postmortem,
+    simulated,
     verdicts,
 )
 from paceline.choices import UnknownIncidentError
 from paceline.explanation_output import explanation_text
 from paceline.library.charts import NothingToDrawError, color
 from paceline.library.incidents import INCIDENT_ROWS, UnknownVerdictError
-from paceline.main import app
-from paceline.simulation.orion import OrionParams, simulate
+from paceline.reports.postmortem_text import postmortem_markdown
+from paceline.reports.postmortems import postmortem_of
+from paceline.simulation.orion import OrionParams
 
 SMALL = OrionParams(nodes=4, minutes=20, onset_minutes=8, fault_minutes=8)
 PLOTS = [pytest.param(plot, id=plot.__name__) for plot in (plot_timeline, plot_ranks, plot_suspect)]
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the sources of a small cluster with a throttled GPU wrote."""
-    folder = tmp_path_factory.mktemp("cluster")
-    simulate("throttled-gpu", folder, seed=3, params=SMALL)
-    return folder / "sources"
-
-
-@pytest.fixture(scope="module")
-def evidence(logs: Path) -> Evidence:
-    """The same, opened."""
-    return open_logs(logs)
+def evidence() -> Evidence:
+    """What the sources of a small cluster with a throttled GPU wrote, opened."""
+    return simulated("INC-2291", seed=3, params=SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +46,6 @@ def nothing() -> Evidence:
     """Evidence of a host that says nothing wrong."""
     events = pl.DataFrame({"host": ["n1"], "kind": ["boot"], "source": ["kern.log"]})
     return Evidence(name="logs", reading=reading_of(events=events))
-
-
-def printed(*arguments: str) -> str:
-    """What a command prints."""
-    return CliRunner().invoke(app, [*arguments]).output
 
 
 def colours_of(chart: alt.TopLevelMixin) -> set[str]:
@@ -128,12 +114,22 @@ def test_explanation(evidence: Evidence) -> None:
     )
 
 
-def test_postmortem(evidence: Evidence, logs: Path) -> None:
+def test_postmortem(evidence: Evidence) -> None:
     """A postmortem is the command's document, of an incident or of its name."""
     chosen = incidents(evidence)[0]
     documents = {postmortem(evidence, one).markdown for one in (chosen, chosen.id, "gravest")}
+    (first,) = evidence.analysis.incidents
 
-    assert documents == {printed("postmortem", "gravest", str(logs))}
+    assert documents == {postmortem_markdown(postmortem_of(evidence.analysis, first))}
+
+
+def test_simulated(evidence: Evidence) -> None:
+    """The simulated cluster is called by its incident, and says that it is SIMULATED."""
+    assert (evidence.name, evidence.notes[0].split(".")[0], evidence.runs) == (
+        "ORION-256: INC-2291",
+        "SIMULATED: ORION-256, scenario throttled-gpu, seed 3",
+        ["W-TRAIN"],
+    )
 
 
 def test_worked_out_once(evidence: Evidence) -> None:
@@ -207,6 +203,12 @@ def test_peers(evidence: Evidence) -> None:
             {"steps"}, plot_timeline, "no judged step of W-TRAIN; step logs", id="no step"
         ),
         pytest.param({"steps"}, plot_ranks, "fewer than two ranks of W-TRAIN report", id="no rank"),
+        pytest.param(
+            {"steps", "samples"},
+            plot_suspect,
+            "nothing of W-TRAIN has a time or a step; give logs",
+            id="no clock",
+        ),
     ],
 )
 def test_nothing_to_draw(
@@ -221,7 +223,7 @@ def test_nothing_to_draw(
     less = Evidence(name="logs", reading=Reading(**told))
 
     with pytest.raises(NothingToDrawError, match=message):
-        plot(less)
+        plot(less, incidents(evidence)[0])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from paceline import budgets, open_logs, open_prometheus, open_store, plot_burn,
 from paceline.library.evidence import Evidence, NoDataError, UnknownRunError, only_run
 from paceline.main import app
 from paceline.pulling import PullError
-from paceline.simulation.orion import OrionParams, UnknownScenarioError
+from paceline.simulation.orion import UnknownScenarioError
 from paceline.sources import NoSuchPathError
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -33,8 +33,6 @@ KERNEL = (
     "2026-01-05T11:58:00.000000+00:00 n1 kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid=2101, "
     "name=python, GPU has fallen off the bus.\n"
 )
-TINY = OrionParams(nodes=4, minutes=3)
-"""A cluster that is simulated and read in a second; too short for a finding."""
 
 
 @pytest.fixture
@@ -190,17 +188,6 @@ def test_no_prometheus() -> None:
     """A server that does not answer is named."""
     with pytest.raises(PullError, match=r"127\.0\.0\.1:9"):
         open_prometheus("http://127.0.0.1:9", start=NOON, end=NOON + HOUR)
-
-
-def test_simulated() -> None:
-    """A scenario is read back from its sources, and says that it is SIMULATED."""
-    orion = simulated("healthy", params=TINY)
-
-    assert (orion.name, orion.notes[0].split(".")[0], orion.runs) == (
-        "ORION-256: healthy",
-        "SIMULATED: ORION-256, scenario healthy, seed 7",
-        ["W-TRAIN"],
-    )
 
 
 def test_simulated_before(tmp_path: Path) -> None:
