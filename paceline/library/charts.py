@@ -51,7 +51,8 @@ def chart_of(drawing: Drawing, title: str) -> alt.LayerChart:
         drawing: The layers.
         title: Above them.
     """
-    chart: alt.LayerChart = alt.LayerChart.from_dict(_spec(drawing, title))
+    # Altair made the specification, so that it need not be checked before it is shown.
+    chart: alt.LayerChart = alt.LayerChart.from_dict(_spec(drawing, title), validate=False)
     return looked(chart)
 
 
@@ -64,7 +65,8 @@ def stack_of(drawings: Sequence[tuple[str, Drawing]]) -> alt.VConcatChart:
     panels = [_spec(drawing, title) for title, drawing in drawings]
     # Rows stand beside the panels: a chart of its own has them, a panel of another must not.
     rows = {name: one for panel in panels for name, one in panel.pop("datasets").items()}
-    stack: alt.VConcatChart = alt.VConcatChart.from_dict({"vconcat": panels, "datasets": rows})
+    whole = {"vconcat": panels, "datasets": rows}
+    stack: alt.VConcatChart = alt.VConcatChart.from_dict(whole, validate=False)
     return looked(stack)
 
 
