@@ -8,11 +8,9 @@ from rich.console import Console
 
 from collectors.readings import FRAMES, Reading
 from collectors.sniffing import ReadOptions
-from collectors.storage.store_commits import NoStoreError
 from collectors.storage.store_migrations import NewerStoreError
 from paceline.commands.arguments import refused
 from paceline.progress import progress_bar
-from paceline.sources import NoSuchPathError
 from paceline.stored_sources import StoredSpan, read_places
 
 RECORDS: Final = ("events", "jobs", "placements", "links", "aliases")
@@ -35,5 +33,5 @@ def read_history(
     try:
         with progress_bar("Reading", Console(stderr=True)) as say:
             return read_places(paths, options, StoredSpan(), say, frames)
-    except (NoSuchPathError, NoStoreError, NewerStoreError) as error:
+    except (FileNotFoundError, NewerStoreError) as error:
         raise refused(str(error), code=1) from error

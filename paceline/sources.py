@@ -1,35 +1,19 @@
 """Read everything below some paths, each file by the dialect that wants it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-import polars as pl
-
 from collectors.communication.call_folds import join_folded
-from collectors.communication.communicators import name_communicators
-from collectors.communication.flight_copies import drop_stale_dumps
-from collectors.communication.flight_groups import name_groups
-from collectors.communication.nccl_places import read_places
 from collectors.dialects import DIALECTS
-from collectors.hosts.replayed_lines import drop_replays
-from collectors.hosts.xid_hints import drop_told_xids
 from collectors.log_shapes import KnownHeads
-from collectors.names.aliases import resolve_devices
 from collectors.readings import Reading
 from collectors.sniffing import ReadOptions
 from paceline.file_batches import BatchReader, ReadFiles, SourceFile, batches_of
-from paceline.metric_parts import join_metric_parts
-from paceline.naming import Origin, name_runs
-from paceline.run_attempts import (
-    join_attempts,
-    join_exports,
-    name_lost_nodes,
-    number_rounds,
-)
-from paceline.successions import number_successions
+from paceline.named_things import name_things
+from paceline.naming import Origin
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -102,37 +86,6 @@ def read_sources(
         parts = parts if year is None else _dated(parts, replace(options, year=year))
     origins = {one.name: one.origin for one in files}
     return name_things(join_folded([one.fold for one in parts]), origins)
-
-
-def name_things(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
-    """Return a reading with every run, device and group called by one name.
-
-    Args:
-        reading: What all readers found.
-        origins: Where each `source` lies.
-    """
-    placed = _placed(_with_runs(reading, origins))
-    named = drop_told_xids(drop_replays(resolve_devices(placed)))
-    fresh = drop_stale_dumps(named.collectives, named.events)
-    said = name_communicators(fresh, named.events)
-    return replace(named, collectives=name_groups(said))
-
-
-def _placed(reading: Reading) -> Reading:
-    """Return a reading with what the lives of communicators tell of where ranks run."""
-    placements, aliases = read_places(reading.events)
-    return replace(
-        reading,
-        placements=pl.concat(
-            [reading.placements, placements.with_columns(pl.col("attempt").fill_null(0))]
-        ),
-        aliases=pl.concat([reading.aliases, aliases]),
-    )
-
-
-def _with_runs(reading: Reading, origins: Mapping[str, Origin]) -> Reading:
-    named = name_runs(join_attempts(join_exports(reading)), origins)
-    return join_metric_parts(number_successions(number_rounds(name_lost_nodes(named))))
 
 
 def _read(

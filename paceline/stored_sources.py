@@ -13,9 +13,9 @@ from collectors.storage.store import Store, Wanted, is_store
 from collectors.storage.store_tables import FILES
 from collectors.storage.store_tiers import tier_coverage
 from collectors.training.attempts import mend_attempts
+from paceline.named_things import name_things
 from paceline.naming import Origin
 from paceline.progress import Say
-from paceline.sources import find_files, name_things, read_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,15 @@ def read_places(
         NewerStoreError: A newer Paceline wrote a store.
     """
     stores = [path for path in paths if is_store(path)]
-    files = find_files([path for path in paths if path not in stores])
-    reading = read_sources(files, options, say)
-    return join_readings([reading, *(read_store(store, span, frames=frames) for store in stores)])
+    others = [path for path in paths if path not in stores]
+    files = [_read_files(others, options, say)] if others else []
+    return join_readings([*files, *(read_store(store, span, frames=frames) for store in stores)])
+
+
+def _read_files(paths: Sequence[Path], options: ReadOptions, say: Say) -> Reading:
+    from paceline.sources import find_files, read_sources  # noqa: PLC0415 -- readers load for long
+
+    return read_sources(find_files(paths), options, say)
 
 
 def read_store(

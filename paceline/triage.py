@@ -37,7 +37,7 @@ from detectors.failure_folds import (
     with_folds,
 )
 from paceline.file_batches import BatchReader, SourceFile, batches_of
-from paceline.sources import name_things
+from paceline.named_things import name_things
 from paceline.undated import undated_sources
 
 WORKERS: Final = 2

@@ -20,7 +20,7 @@ MAX_UNREAD_HOURS: Final = 24
 file that is not committed yet."""
 
 
-FILE_BYTES: Final = 32 * 2**20
+FILE_BYTES: Final = 8 * 2**20
 """Files are joined up to about this length: `benchmarks/store_layout.py` has the figures."""
 
 

@@ -78,8 +78,8 @@ def _write(postmortem: Postmortem, analysis: Analysis, folder: Path) -> None:
 
     text, page = folder / "postmortem.md", folder / "postmortem.html"
     contents = report_contents(analysis, postmortem.incident.title, ())
-    drawings = run_drawings(replace(contents, incidents=[postmortem.incident]))
+    drawings = run_drawings(replace(contents, incidents=[postmortem.incident]), max_runs=1)
     with writing_to(folder):
         text.write_text(postmortem_markdown(postmortem), encoding="utf-8")
-        page.write_text(postmortem_page(postmortem, drawings[:1]), encoding="utf-8")
+        page.write_text(postmortem_page(postmortem, drawings), encoding="utf-8")
     typer.echo(f"Wrote {text} and postmortem.html")

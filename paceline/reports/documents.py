@@ -7,6 +7,7 @@ by the template; only drawings of our own are put in as markup.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 import polars as pl
@@ -70,15 +71,15 @@ def build_report(contents: ReportContents) -> str:
     )
 
 
-def run_drawings(contents: ReportContents) -> list[RunDrawings]:
-    """Return the plots of the runs that matter most, at most `MAX_DRAWN_RUNS`."""
+def run_drawings(contents: ReportContents, max_runs: int = MAX_DRAWN_RUNS) -> list[RunDrawings]:
+    """Return the plots of the runs that matter most, at most `max_runs`."""
     told = [one.run for one in contents.incidents]
     sizes = contents.paces.group_by("run").agg(pl.col("rank").n_unique())
     largest: list[str | None] = sizes.sort("rank", "run", descending=[True, False])["run"].to_list()
     stepped: list[str | None] = contents.events["run"].unique().sort().to_list()
     runs = list(dict.fromkeys([*told, *largest, *stepped]))
-    drawn = [_drawings(contents, run, f"r{number}") for number, run in enumerate(runs)]
-    return [one for one in drawn if one is not None][:MAX_DRAWN_RUNS]
+    drawn = (_drawings(contents, run, f"r{number}") for number, run in enumerate(runs))
+    return list(islice((one for one in drawn if one is not None), max_runs))
 
 
 def coverage_rows(coverage: pl.DataFrame) -> pl.DataFrame:

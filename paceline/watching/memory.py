@@ -14,8 +14,8 @@ import polars as pl
 
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.training.attempts import mend_attempts
+from paceline.named_things import name_things
 from paceline.naming import Origin
-from paceline.sources import name_things
 from paceline.watching.snapshots import Snapshots
 from paceline.watching.spools import Spool
 from paceline.watching.step_memory import empty_steps, fold_steps, forget_steps
