@@ -52,7 +52,7 @@ def jobs_of(day: int, nodes: int) -> Reading:
     """Return a day of jobs on eight nodes each; those of a few nodes fail every third day."""
     begin = START + day * ONE_DAY
     hosts = hosts_of(nodes)
-    rows = []
+    rows: list[dict[str, object]] = []
     for first in range(0, nodes, JOB_NODES):
         failed = first // JOB_NODES < LEMONS and (day + first) % 3 == 0
         rows.append(
