@@ -9,6 +9,7 @@ of which there are as many as partitions.
 
 import argparse
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -111,6 +112,9 @@ def judge(way: str, root: Path, out: Path) -> None:
         took = time.perf_counter() - began
     print(f"MEASURED {way}: {took:.1f} s, {1e3 * took / len(groups):.0f} ms a partition, ", end="")
     print(f"{len(killed)} workers killed, {found.devices.height} verdicts", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF)
+    spent = f"{peak.ru_utime + peak.ru_stime:.1f} s of the processor"
+    print(f"MEASURED {way}: this process {spent}, peak {peak.ru_maxrss / 1024:.0f} MiB", flush=True)
     found.devices.write_parquet(out)
 
 

@@ -223,6 +223,21 @@ def test_span_and_names(tmp_path: Path) -> None:
     ).rows() == [("power_watts", GPUS * 10, 2), ("sm_clock_hertz", GPUS * 10, 2)]
 
 
+def test_only_its_files(stored: Callable[[pl.DataFrame], StorePlace]) -> None:
+    """Who reads a group opens no file of another one: it is read when those are gone."""
+    speeds = clocks(1, 3)
+    power = speeds.with_columns(signal=pl.lit("power_watts"))
+    place = stored(pl.concat([speeds, power]))
+    group = peer_groups(place)[1]
+    files = [*Path(place.root, "samples").rglob("*.parquet")]
+    others = [one for one in files if set(pl.read_parquet(one)["run"]) != {group.run}]
+    for file in others:
+        file.unlink()
+
+    assert len(others) == 2
+    assert read_group(place, group).collect().height == 2 * GPUS * TICKS
+
+
 def test_empty_store(stored: Callable[[pl.DataFrame], StorePlace]) -> None:
     """A store without a signal that tells of speed has no partition and no verdict."""
     place = stored(clocks(1, 1).with_columns(signal=pl.lit("power_watts")))

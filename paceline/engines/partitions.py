@@ -6,7 +6,7 @@ model; objectives count each run by itself.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +14,8 @@ import polars as pl
 
 from collectors.names.aliases import resolve_devices
 from collectors.readings import reading_of
-from collectors.storage.store import Store, Wanted
+from collectors.storage.store import Store
+from collectors.storage.store_tables import DAY, TABLES
 from detectors.device_values import SPEED_SIGNALS
 from detectors.device_words import EVIDENCE
 from detectors.telemetry import NOISY_SIGNALS
@@ -41,17 +42,23 @@ class StorePlace:
     since: datetime | None = None
     until: datetime | None = None
 
-    def open(self) -> Store:
-        """Return the store.
+    def rows(self, name: str, *conditions: pl.Expr) -> pl.LazyFrame:
+        """Return the wanted rows of a frame; only files that may hold one are opened.
+
+        Args:
+            name: One of `FRAMES`, with a clock.
+            conditions: On stored columns, before they are brought to the frame: behind a change of
+                type they would reach no file.
 
         Raises:
-            NoStoreError: There is none.
+            NoStoreError: There is no store.
         """
-        return Store.open_at(self.root, self.options)
-
-    def wanted(self, signals: tuple[str, ...] | None = None) -> Wanted:
-        """Return which rows are wanted, of some signals or of all."""
-        return Wanted(since=self.since, until=self.until, signals=signals)
+        table = TABLES[name]
+        clock = pl.col(table.clock or DAY)
+        bounds = [] if self.since is None else [clock >= self.since]
+        bounds += [] if self.until is None else [clock < self.until]
+        kept = pl.scan_delta(Store.open_at(self.root, self.options).place.open(name))
+        return table.from_stored(kept.filter(*bounds, *conditions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,7 @@ class PeerGroup:
 
 def peer_groups(place: StorePlace) -> list[PeerGroup]:
     """Return the peer groups of a store whose devices tell how fast they work, by name."""
-    rows = place.open().read("samples", place.wanted(tuple(SPEED_SIGNALS)))
+    rows = place.rows("samples", _is_speed())
     names = rows.drop_nulls("time").select(*_KEY, "host").unique()
     groups = (
         names.sort(*_KEY, "host", nulls_last=True)
@@ -102,11 +109,14 @@ def read_group(place: StorePlace, group: PeerGroup) -> pl.LazyFrame:
     Returns:
         `SAMPLES`, in no order.
     """
-    store = place.open()
-    mine = [pl.col(name).eq_missing(pl.lit(getattr(group, name), pl.String)) for name in _KEY]
     there = pl.col("host").is_in(list(group.hosts), nulls_equal=True)
-    speeds = store.read("samples", place.wanted(tuple(SPEED_SIGNALS))).filter(*mine)
-    beside = store.read("samples", place.wanted(_BESIDE)).filter(there)
+    mine = [pl.col(name).eq_missing(pl.lit(getattr(group, name), pl.String)) for name in _KEY]
+    speeds = place.rows("samples", _is_speed(), there, *mine)
+    beside = place.rows("samples", pl.col("signal").is_in(_BESIDE), there)
     samples = pl.concat([speeds, beside]).collect(engine="streaming")
-    aliases = store.read("aliases", Wanted(until=place.until)).filter(there).collect()
+    aliases = replace(place, since=None).rows("aliases", there).collect()
     return resolve_devices(reading_of(samples=samples, aliases=aliases)).samples.lazy()
+
+
+def _is_speed() -> pl.Expr:
+    return pl.col("signal").is_in(list(SPEED_SIGNALS))
