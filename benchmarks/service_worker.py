@@ -67,6 +67,10 @@ class Nothing:
         """Return none."""
         return b""
 
+    def shares(self) -> Mapping[str, int]:
+        """Return none."""
+        return {}
+
 
 def now() -> datetime:
     """Return the time."""

@@ -78,6 +78,9 @@ class WatchSettings(Part):
     top_ranks: int = Field(
         default=16, ge=1, le=1000, description="Ranks of each run, and devices, on `/metrics`."
     )
+    sharing: bool = Field(
+        default=False, description="Share the fleet with the other instances of the database."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> "WatchSettings":

@@ -214,6 +214,13 @@ WATCH_TICK_SECONDS = Metric(
     labels=("cluster",),
     help="Seconds that the last tick took.",
 )
+WATCH_GROUP_HELD = Metric(
+    name="paceline_watch_group_held",
+    kind="gauge",
+    labels=("cluster", "group"),
+    help="1 for each group of a shared fleet that this instance judges; `fleet` joins what all "
+    "found. No series: another instance has it, or nothing is shared.",
+)
 
 METRICS: tuple[Metric, ...] = (
     STEPS_TOTAL,
@@ -245,5 +252,6 @@ METRICS: tuple[Metric, ...] = (
     WATCH_TICKS_TOTAL,
     WATCH_SKIPPED_TICKS_TOTAL,
     WATCH_TICK_SECONDS,
+    WATCH_GROUP_HELD,
 )
 METRICS_BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -584,6 +584,10 @@ class StillLive:
         """Return one metric."""
         return b"# TYPE training_steps_total counter\ntraining_steps_total 1\n"
 
+    def shares(self) -> Mapping[str, int]:
+        """Return that nothing is shared."""
+        return {}
+
 
 @pytest.fixture(scope="session")
 def thermal_incident() -> Incident:

@@ -54,7 +54,7 @@ def test_two_at_once(database_url: str) -> None:
     for engine in engines:
         engine.dispose()
 
-    assert [tuple(one) for one in versions] == [("0001",)]
+    assert [tuple(one) for one in versions] == [("0002",)]
 
 
 def test_values(database_url: str) -> None:

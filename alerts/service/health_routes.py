@@ -42,12 +42,14 @@ class Readiness(BaseModel):
         database: Whether the incident database answers.
         last_tick_age_seconds: Since the last tick was done; null before the first.
         max_tick_age_seconds: From which age on the service is not ready.
+        shares: How many groups each instance holds of a fleet that they share.
     """
 
     status: Literal["ready", "not ready"]
     database: Literal["reachable", "unreachable"]
     last_tick_age_seconds: float | None
     max_tick_age_seconds: float
+    shares: dict[str, int] = {}
 
 
 @ROUTES.get("/healthz")
@@ -93,4 +95,5 @@ def readiness(parts: ServiceParts) -> Readiness:
         database=database,
         last_tick_age_seconds=age,
         max_tick_age_seconds=max_age,
+        shares=dict(parts.live.shares()),
     )

@@ -173,3 +173,7 @@ class Live(Protocol):
     def metrics(self) -> bytes:
         """Return the metric contract in Prometheus' text form."""
         ...
+
+    def shares(self) -> Mapping[str, int]:
+        """Return how many groups each member of a shared fleet holds; none when not shared."""
+        ...

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -192,6 +193,29 @@ LEASES: Final = Table(
     Column("name", PlainText, primary_key=True),
     Column("holder", PlainText, nullable=False),
     Column("until", UtcTime, nullable=False),
+    # Counts the holders: what an earlier one still writes is refused.
+    Column("fence", Integer, nullable=False, server_default="0"),
+)
+
+MEMBERS: Final = Table(
+    "members",
+    METADATA,
+    Column("name", PlainText, primary_key=True),
+    # Moves while it lives; nobody compares clocks.
+    Column("beat", Integer, nullable=False),
+    # From which tick on it has seen every one.
+    Column("since", UtcTime, nullable=False),
+)
+
+GROUP_FINDINGS: Final = Table(
+    "group_findings",
+    METADATA,
+    Column("group_name", PlainText, nullable=False),
+    Column("tick", UtcTime, nullable=False),
+    # `VERDICTS` with their detectors, as an Arrow file.
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("group_name", "tick"),
+    Index(None, "tick"),
 )
 
 CURSORS: Final = Table(

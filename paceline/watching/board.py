@@ -25,6 +25,7 @@ class Left:
         nodes: Every host that any source named.
         slo: Every objective that is evaluated.
         metrics: The text of `/metrics`.
+        shares: Groups that each member of a shared fleet holds; empty when nothing is shared.
     """
 
     now: datetime
@@ -32,6 +33,7 @@ class Left:
     nodes: Sequence[NodeState]
     slo: Sequence[SloState]
     metrics: bytes
+    shares: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,6 +99,11 @@ class Board:
         """Return the text of `/metrics`; nothing before the first tick."""
         left = self._seen()
         return b"" if left is None else left.metrics
+
+    def shares(self) -> Mapping[str, int]:
+        """Return how many groups each member of a shared fleet holds."""
+        left = self._seen()
+        return {} if left is None else left.shares
 
     def _seen(self) -> Left | None:
         with self._lock:

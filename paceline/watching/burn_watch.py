@@ -81,12 +81,15 @@ class BurnWatch:
         cluster: What the counters call the cluster.
         backfill: How far back the first tick evaluates as well, as if the watch had run: an alert
             that fires at a cold start began with its fault, and not with the watch.
+        every: Distance of ticks when several share a fleet: evaluations that this one was not there
+            for are made up for, since others were. Null: what was not evaluated never was.
     """
 
     objectives: Sequence[Objective]
     params: BurnParams
     cluster: str
     backfill: timedelta = timedelta(hours=2)
+    every: timedelta | None = None
     _times: pl.DataFrame = field(default_factory=_TIMES.to_frame)
     _held: dict[str, pl.DataFrame] = field(default_factory=dict[str, pl.DataFrame])
 
@@ -111,9 +114,15 @@ class BurnWatch:
         return Burning(events=events, rates=rates, firings=tuple(firings))
 
     def _moments(self, now: datetime) -> pl.Series:
-        """Return when to evaluate: now, and before the first tick as if there had been others."""
+        """Return when to evaluate: now, and at ticks before it as if this one had been there."""
         moments = [now]
-        if _recent(self._times, now).is_empty():
+        last = _recent(self._times, now)["time"].max()
+        if isinstance(last, datetime) and self.every is not None:
+            missed = min(-(-(now - last) // self.every), self.backfill // self.every)
+            return pl.Series(
+                "time", [now - number * self.every for number in range(missed - 1, -1, -1)], TIME
+            )
+        if last is None:
             count = int(self.backfill / BACKFILL_STEP)
             moments = [now - number * BACKFILL_STEP for number in range(count, -1, -1)]
         return pl.Series("time", moments, dtype=TIME)

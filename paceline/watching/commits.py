@@ -70,6 +70,11 @@ class Committer:
             write_cursor(connection, self.cursor, state)
         return Committed(is_leader=is_leader, changes=changes)
 
+    def keep(self, state: Mapping[str, Any]) -> None:
+        """Write the cursor alone: what is found is committed by groups."""
+        with writing(self.store.engine) as connection:
+            write_cursor(connection, self.cursor, state)
+
     def give_up(self, now: datetime) -> None:
         """Let another instance lead at once; without an answer the lease runs out by itself."""
         try:

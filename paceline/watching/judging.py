@@ -61,6 +61,27 @@ class Judgement:
     seconds: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What a tick saw, and what is carried on with it: all that its findings depend on.
+
+    Attributes:
+        now: The tick's time.
+        reading: The window, named.
+        told: Findings about the sources themselves.
+        folded: `VERDICTS` of detectors that go on from what they knew.
+        burning: Burn rates and firings of our own.
+        seconds: How long each part took.
+    """
+
+    now: datetime
+    reading: Reading
+    told: Sequence[Verdict]
+    folded: Mapping[str, pl.DataFrame]
+    burning: Burning
+    seconds: Mapping[str, float]
+
+
 _LOG: Final = logging.getLogger("paceline")
 
 
@@ -99,28 +120,63 @@ class Judge:
             told: Findings about the sources themselves.
             now: The time.
         """
+        moment = self.look(reading, steps, told, now)
         clock = Stopwatch()
-        folded = {"devices": self.folds.find(reading.samples)}
-        clock.lap("folds")
-        views = views_of(reading, self.settings.detectors)
-        verdicts = [*self._found(views, reading, folded), *told]
+        views = self.views(reading)
+        verdicts = self.find(moment, views, {})
         clock.lap("detectors")
-        burning = self.burns.evaluate(steps, now)
-        clock.lap("burns")
-        joining = self.settings.joining
-        facts = RunFacts(sizes=_sizes(reading), events=burning.events)
-        firings = unite_firings(burning.firings, self._heard(now))
-        incidents = join_incidents(verdicts, firings, facts, joining, now=now)
+        incidents = self.join(moment, verdicts)
         clock.lap("incidents")
         return Judgement(
             now=now,
             reading=reading,
             views=views,
             verdicts=verdicts,
-            burning=burning,
+            burning=moment.burning,
             incidents=incidents,
+            seconds={**moment.seconds, **clock.laps},
+        )
+
+    def look(
+        self, reading: Reading, steps: pl.DataFrame, told: Sequence[Verdict], now: datetime
+    ) -> Moment:
+        """Return what a tick saw, and move on what is carried; see `judge`."""
+        clock = Stopwatch()
+        folded = {"devices": self.folds.find(reading.samples)}
+        clock.lap("folds")
+        burning = self.burns.evaluate(steps, now)
+        clock.lap("burns")
+        return Moment(
+            now=now,
+            reading=reading,
+            told=told,
+            folded=folded,
+            burning=burning,
             seconds=clock.laps,
         )
+
+    def views(self, reading: Reading) -> Views:
+        """Return what the detectors look at."""
+        return views_of(reading, self.settings.detectors)
+
+    def find(
+        self, moment: Moment, views: Views, known: Mapping[str, pl.DataFrame]
+    ) -> list[Verdict]:
+        """Return all findings of a moment.
+
+        Args:
+            moment: The moment.
+            views: Of its whole reading.
+            known: `VERDICTS` of detectors that others ran, by name.
+        """
+        folded = {**known, **moment.folded}
+        return [*self._found(views, moment.reading, folded), *moment.told]
+
+    def join(self, moment: Moment, verdicts: Sequence[Verdict]) -> list[Incident]:
+        """Return the incidents of a moment's findings and burns."""
+        facts = RunFacts(sizes=_sizes(moment.reading), events=moment.burning.events)
+        firings = unite_firings(moment.burning.firings, self._heard(moment.now))
+        return join_incidents(verdicts, firings, facts, self.settings.joining, now=moment.now)
 
     def _heard(self, now: datetime) -> Sequence[Firing]:
         """Return what Prometheus fired; nothing while the database does not answer."""

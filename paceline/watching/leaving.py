@@ -22,7 +22,12 @@ from paceline.watching.node_states import node_states
 from paceline.watching.run_counts import live_runs
 from paceline.watching.slo_states import slo_states
 from paceline.watching.watch import Watch
-from slo.metrics import WATCH_SKIPPED_TICKS_TOTAL, WATCH_TICK_SECONDS, WATCH_TICKS_TOTAL
+from slo.metrics import (
+    WATCH_GROUP_HELD,
+    WATCH_SKIPPED_TICKS_TOTAL,
+    WATCH_TICK_SECONDS,
+    WATCH_TICKS_TOTAL,
+)
 
 
 def left_behind(
@@ -59,6 +64,7 @@ def left_behind(
         *state_gauges(sources, nodes, watch.blames.scores(now), watch.cluster),
         *incident_gauges(incidents, watch.cluster),
         Measured(metric=WATCH_TICK_SECONDS, labels=(watch.cluster,), value=seconds),
+        *_held_groups(watch),
     ]
     return Left(
         now=now,
@@ -66,7 +72,17 @@ def left_behind(
         nodes=nodes,
         slo=slo_states(watch.judge.burns.objectives, judgement.burning, now),
         metrics=exposition(gauges, watch.totals.values),
+        shares={} if watch.share is None else watch.share.fences.shares(),
     )
+
+
+def _held_groups(watch: Watch) -> list[Measured]:
+    """Return which groups of a shared fleet this instance judges."""
+    held = [] if watch.share is None else sorted(watch.share.fences.held)
+    return [
+        Measured(metric=WATCH_GROUP_HELD, labels=(watch.cluster, group), value=1.0)
+        for group in held
+    ]
 
 
 def count_tick(watch: Watch, skipped: int) -> None:

@@ -16,10 +16,13 @@ from paceline.settings import LogsSettings, PrometheusSettings, Settings
 from paceline.watching.burn_watch import BurnWatch, NotWatchedError, refuse_others
 from paceline.watching.commits import Committer
 from paceline.watching.device_folds import DeviceFolds
+from paceline.watching.fences import Fences
 from paceline.watching.file_source import FileSource
 from paceline.watching.judging import Judge, JudgeSettings
 from paceline.watching.memory import Memory, MemoryParams
 from paceline.watching.prometheus_source import PrometheusWatch, SeriesParams
+from paceline.watching.roster import Roster
+from paceline.watching.sharing import Share
 from paceline.watching.source_ages import SourceAges
 from paceline.watching.sources import WatchedSource
 from paceline.watching.totals import Totals
@@ -72,13 +75,8 @@ def watch_of(
         committer: Where results go.
         started: When it begins.
     """
-    known = {one.name: one for one in (*load_library(), *objectives)}
-    judge = Judge(
-        settings=JudgeSettings(),
-        burns=BurnWatch(objectives=objectives, params=BurnParams(), cluster=settings.cluster),
-        folds=DeviceFolds(params=DeviceParams()),
-        heard=partial(hear_firings, committer.store.engine, known),
-    )
+    judge = _judge(settings, objectives, committer)
+    vanishing = Vanishing(window=settings.watch.window)
     return Watch(
         sources=sources,
         memory=Memory.begin(Path(settings.state), memory_params(settings)),
@@ -88,7 +86,34 @@ def watch_of(
         committer=committer,
         patience=settings.watch.patience,
         cluster=settings.cluster,
-        vanishing=Vanishing(window=settings.watch.window),
+        vanishing=vanishing,
+        share=_share(settings, judge, committer, vanishing) if settings.watch.sharing else None,
+    )
+
+
+def _judge(settings: Settings, objectives: Sequence[Objective], committer: Committer) -> Judge:
+    known = {one.name: one for one in (*load_library(), *objectives)}
+    return Judge(
+        settings=JudgeSettings(),
+        burns=BurnWatch(
+            objectives=objectives,
+            params=BurnParams(),
+            cluster=settings.cluster,
+            every=settings.watch.tick if settings.watch.sharing else None,
+        ),
+        folds=DeviceFolds(params=DeviceParams()),
+        heard=partial(hear_firings, committer.store.engine, known),
+    )
+
+
+def _share(settings: Settings, judge: Judge, committer: Committer, vanishing: Vanishing) -> Share:
+    name, every = committer.lease.holder, settings.watch.tick
+    return Share(
+        store=committer.store,
+        judge=judge,
+        roster=Roster(name=name, every=every),
+        fences=Fences(name=name, every=every),
+        vanishing=vanishing,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from alerts.storing.records import Change
 from collectors.readings import Reading, join_readings
 from paceline.naming import Origin
 from paceline.watching.blames import Blames
@@ -19,6 +20,7 @@ from paceline.watching.judging import Judge, Judgement
 from paceline.watching.memory import Memory
 from paceline.watching.port_counts import count_ports
 from paceline.watching.run_counts import RUN_METRICS, count_runs, live_runs
+from paceline.watching.sharing import Share
 from paceline.watching.source_ages import SourceAges
 from paceline.watching.sources import Polled, WatchedSource
 from paceline.watching.spools import newest_time
@@ -67,6 +69,7 @@ class Watch:
         cluster: What metrics call the cluster.
         vanishing: Ends what is found no more.
         blames: Failures of each host, for weeks.
+        share: What of the fleet is this one's; null when it judges all by itself.
         last: Time of the last tick; null before the first.
     """
 
@@ -80,6 +83,7 @@ class Watch:
     cluster: str
     vanishing: Vanishing
     blames: Blames = field(default_factory=Blames)
+    share: Share | None = None
     last: datetime | None = None
     _origins: dict[str, Origin] = field(default_factory=dict[str, Origin])
 
@@ -96,11 +100,15 @@ class Watch:
         standing = join_readings(one.standing() for one in self.sources)
         reading = self.memory.reading(standing, self._origins, now)
         clock.lap("name")
-        judgement = self.judge.judge(reading, self.memory.steps, self.ages.verdicts(), now)
+        if self.share is None:
+            judgement = self.judge.judge(reading, self.memory.steps, self.ages.verdicts(), now)
+            changes = None
+        else:
+            judgement, changes = self._shared(self.share, reading, now)
         clock.lap("judge")
         self._count(judgement)
         clock.lap("count")
-        committed = self._commit(judgement, now)
+        committed = self._commit(judgement, now) if self.share is None else self._keep(changes)
         clock.lap("commit")
         return Tick(
             judgement=judgement,
@@ -168,6 +176,33 @@ class Watch:
         except Exception as error:  # noqa: BLE001 -- one source must not keep out the others
             _LOG.exception("source %s failed", source.name)
             return Polled(problems=(f"{source.name}: {type(error).__name__}: {error}",))
+
+    def _shared(
+        self, share: Share, reading: Reading, now: datetime
+    ) -> tuple[Judgement, Sequence[Change] | None]:
+        """Do what of a tick is this one's, and return what is known and what that changed.
+
+        Changes are null when the database could not be written; the tick waits for the next.
+        """
+        moment = self.judge.look(reading, self.memory.steps, self.ages.verdicts(), now)
+        changes: Sequence[Change] | None = None
+        try:
+            changes = share.take(moment, is_blind=bool(self.ages.silent()))
+        except Exception:  # noqa: BLE001 -- a database that is away must not end the watch
+            _LOG.exception("the share of a tick could not be committed; the next tick tries again")
+        return share.judgement(moment), changes
+
+    def _keep(self, changes: Sequence[Change] | None) -> Committed | None:
+        """Write where this instance goes on; what it found is committed already."""
+        self.memory.save(self.judge.burns.frames())
+        try:
+            self.committer.keep(self.state())
+        except Exception:  # noqa: BLE001 -- as above
+            _LOG.exception("the database could not be written; the next tick tries again")
+            return None
+        self.memory.sweep()
+        leads = self.share is not None and self.share.leads
+        return None if changes is None else Committed(is_leader=leads, changes=changes)
 
     def _count(self, judgement: Judgement) -> None:
         """Let the counters grow, and forget what is too old after it was counted."""

@@ -93,6 +93,8 @@ def wired(settings: Settings, environ: Mapping[str, str], clock: Clock) -> Gener
             is_resumed=is_resumed,
         )
         committer.give_up(clock())
+        if watch.share is not None:
+            watch.share.leave()
 
 
 def _committer(settings: Settings, store: IncidentStore) -> Committer:
