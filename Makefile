@@ -35,12 +35,13 @@ coverage: setup services ## Pass all tests and hold their coverage to its bars.
 	@$(BIN)/coverage report --fail-under=100 --include='detectors/*,slo/*'
 
 # Each checker keeps one core busy: two run at a time.
-check: setup ## Lint, types, layers, wheel contents.
+check: setup ## Lint, spelling, types, layers, wheel contents.
 	@$(MAKE) --no-print-directory --jobs=2 lint pyright mypy layers contents
 
 lint:
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/typos
 
 mypy:
 	@$(BIN)/mypy
