@@ -14,6 +14,7 @@ from detectors.holds import HoldParams, add_holds
 from detectors.verdicts import Verdict, rfc3339, verdict_json
 from paceline.attempt_output import attempts_json
 from paceline.burning import BurnReplay, replay_burns
+from paceline.engines.spreads import Spread
 from paceline.findings import DetectorParams, find_all
 from paceline.spans import TIMED, end_of_data
 from paceline.stored_tiers import tier_lines
@@ -34,6 +35,7 @@ class AnalysisParams:
         joining: When symptoms are one fault.
         holds: When a crashed job held its nodes for nothing.
         objectives: What is promised; null takes those that come with Paceline.
+        spread: What works on the partitions of a store; null judges the reading as a whole.
     """
 
     detectors: DetectorParams = field(default_factory=DetectorParams)
@@ -42,6 +44,7 @@ class AnalysisParams:
     joining: JoinParams = field(default_factory=JoinParams)
     holds: HoldParams = field(default_factory=HoldParams)
     objectives: Sequence[Objective] | None = None
+    spread: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +80,10 @@ def analyze(
         say: Told before each part: its name, how many are done, how many there are.
         told: What coarser tiers of a store say of times whose samples are gone.
     """
-    found = [*find_all(reading, params.detectors, say), *told]
+    found = [*_found(reading, params, say), *told]
     verdicts = add_holds(found, reading.jobs, reading.events, reading.steps, params.holds)
     objectives = [load_ready()] if params.objectives is None else params.objectives
-    replay = replay_burns(
-        reading.steps, objectives, scrape_seconds=params.scrape_seconds, params=params.burns
-    )
+    replay = _replayed(reading.steps, objectives, params)
     as_of = end_of_data(reading)
     sizes = run_sizes(reading.steps.lazy(), reading.placements.lazy(), reading.jobs.lazy())
     facts = RunFacts(sizes=sizes.collect(), events=replay.events)
@@ -90,6 +91,26 @@ def analyze(
     return Analysis(
         reading=reading, verdicts=verdicts, replay=replay, incidents=incidents, as_of=as_of
     )
+
+
+def _found(
+    reading: Reading, params: AnalysisParams, say: Callable[[str, int, int], None]
+) -> list[Verdict]:
+    """Return the findings of all detectors, of those that can be spread by who spreads them."""
+    if params.spread is None:
+        return find_all(reading, params.detectors, say)
+    folded = params.spread.folded(params.detectors.devices, say)
+    return find_all(reading, params.detectors, say, folded)
+
+
+def _replayed(
+    steps: pl.DataFrame, objectives: Sequence[Objective], params: AnalysisParams
+) -> BurnReplay:
+    if params.spread is None:
+        return replay_burns(
+            steps, objectives, scrape_seconds=params.scrape_seconds, params=params.burns
+        )
+    return params.spread.burns(steps, objectives, params.scrape_seconds, params.burns)
 
 
 def analysis_json(analysis: Analysis) -> dict[str, object]:
@@ -125,13 +146,15 @@ def coverage_json(reading: Reading) -> dict[str, object]:
         for name in ("samples", "steps", "ops", "collectives", "transfers", "events")
         for source in reading.frame(name)["source"].unique().to_list()
     }
-    return {
+    told: dict[str, object] = {
         "sources_read": len(sources),
         "rows": rows,
         "spans": spans,
         "gaps": gaps.to_dicts(),
         "attempts": attempts_json(reading.jobs),
-    } | ({"tiers": tiers} if (tiers := tier_lines(reading.coverage)) else {})
+    }
+    tiers = tier_lines(reading.coverage)
+    return told | {"tiers": tiers} if tiers else told
 
 
 def _ends(times: pl.Series) -> list[datetime]:

@@ -279,7 +279,10 @@ def views_of(reading: Reading, params: DetectorParams) -> Views:
 
 
 def find_all(
-    reading: Reading, params: DetectorParams, say: Callable[[str, int, int], None]
+    reading: Reading,
+    params: DetectorParams,
+    say: Callable[[str, int, int], None],
+    folded: Mapping[str, pl.DataFrame] = NOTHING_FOLDED,
 ) -> list[Verdict]:
     """Return the findings of all detectors, joined into causes, in reading order.
 
@@ -287,8 +290,9 @@ def find_all(
         reading: What was read, with its runs named.
         params: The thresholds.
         say: Told before each detector: its name, how many are done, how many there are.
+        folded: `VERDICTS` of detectors that are done already, by name.
     """
-    return find_in(views_of(reading, params), reading, params, say, NOTHING_FOLDED)
+    return find_in(views_of(reading, params), reading, params, say, folded)
 
 
 def find_in(

@@ -29,6 +29,7 @@ from paceline.commands.arguments import (
     xid_table_file,
     zone_name,
 )
+from paceline.commands.engine_option import EngineOption, chosen_engine, spread_over
 from paceline.output import analysis_bytes, analysis_text, write_analysis
 from paceline.progress import progress_bar
 from paceline.pulling import PullError, PullRequest, pull
@@ -69,6 +70,7 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         list[str] | None,
         typer.Option(metavar="KIND", help="Exit 3 when such a finding is there; repeatable."),
     ] = None,
+    engine: EngineOption = None,
 ) -> None:
     """Name what is slow, since when and on what evidence, in whatever lies below PATH.
 
@@ -86,11 +88,13 @@ def analyze_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the 
         xid_table=xid_table_file(xid_table),
     )
     kinds = _kinds(fail_on or [])
+    choice = chosen_engine(engine, paths, pulls=request is not None)
     span = StoredSpan(start=start and utc(start), end=end and utc(end))
     reading = _read(paths, options, request, span)
     console = Console(stderr=True)
-    with progress_bar("Detecting", console) as say:
-        analysis = analyze(reading, AnalysisParams(), say, coarse_verdicts(paths, span))
+    with progress_bar("Detecting", console) as say, spread_over(choice, paths, span) as spread:
+        params = AnalysisParams(spread=spread)
+        analysis = analyze(reading, params, say, coarse_verdicts(paths, span))
     answer(output, lambda: analysis_bytes(analysis), lambda: analysis_text(analysis))
     if out is not None:
         _write(analysis, out, paths, quiet=output is Format.JSON)
