@@ -4,6 +4,7 @@ Colours are the notebook's own, so that one card serves light and dark themes. E
 is escaped: a log line is text, never markup.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -46,14 +47,14 @@ class Card:
     text: str = ""
 
 
-class Shown:
+class Shown(ABC):
     """What shows itself as a card: as HTML in a notebook, as text on a terminal."""
 
     __slots__ = ()
 
+    @abstractmethod
     def card(self) -> Card:
         """Return what is shown."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         """Return the card for a notebook."""

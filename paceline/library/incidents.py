@@ -164,8 +164,8 @@ value that was tried at which the finding stands, and the first at which it is g
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ShownPostmortem(Shown, Postmortem):
-    """A postmortem that shows itself."""
+class ShownPostmortem(Postmortem):
+    """A postmortem that shows itself: as the document, and not as a card."""
 
     @property
     def markdown(self) -> str:
