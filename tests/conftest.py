@@ -40,6 +40,8 @@ from detectors.hangs import HangParams, find_hangs
 from detectors.network_faults import NetworkFaultParams, find_network_faults
 from detectors.placing import rank_roles
 from detectors.verdicts import Evidence, Subject, Verdict, verdicts_of
+from paceline.engines.engines import Engine, EngineChoice, opened_engine
+from paceline.engines.local import LocalEngine
 
 # A busy machine must not fail a property, and CI must fail on the same examples as we do.
 settings.register_profile("paceline", deadline=None, derandomize=True)
@@ -679,3 +681,17 @@ def thermal_store(
     """A store that holds `thermal_incident`."""
     with open_thermal_store() as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[Engine]:
+    """Ray with two workers, started once: that takes seconds."""
+    with opened_engine(EngineChoice(name="ray", workers=2)) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["local", "ray"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each of the engines."""
+    one: Engine = LocalEngine() if request.param == "local" else request.getfixturevalue("ray")
+    return one

@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,22 +17,10 @@ from paceline.engines.engines import (
     engine_choice,
     opened_engine,
 )
-from paceline.engines.local import LocalEngine
 from paceline.engines.tasks import MAX_RETRIES, LostTaskError
 
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Engine]:
-    """Ray with two workers, started once."""
-    with opened_engine(EngineChoice(name="ray", workers=2)) as engine:
-        yield engine
-
-
-@pytest.fixture(params=["local", "ray"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each of the engines."""
-    one: Engine = LocalEngine() if request.param == "local" else request.getfixturevalue("ray")
-    return one
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Objectives, evaluated a run at a time: the numbers of one evaluation of all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ import pytest
 
 from collectors.frames import STEPS, conform
 from paceline.burning import replay_burns
-from paceline.engines.engines import Engine, EngineChoice, opened_engine
+from paceline.engines.engines import Engine
 from paceline.engines.local import LocalEngine
 from paceline.engines.spread_burns import spread_burns
 from slo.growth import BurnParams
@@ -37,20 +37,6 @@ def steps(runs: int) -> pl.DataFrame:
         for step in range(STEPS_A_RUN)
     ]
     return conform(pl.LazyFrame(rows, schema_overrides={"run": pl.String}), STEPS).collect()
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Engine]:
-    """Ray with two workers, started once."""
-    with opened_engine(EngineChoice(name="ray", workers=2)) as engine:
-        yield engine
-
-
-@pytest.fixture(params=["local", "ray"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each of the engines."""
-    one: Engine = LocalEngine() if request.param == "local" else request.getfixturevalue("ray")
-    return one
 
 
 def objectives() -> Sequence[Objective]:

@@ -17,7 +17,7 @@ from collectors.storage.store import Store
 from detectors.device_hosts import find_slow_device_hosts
 from detectors.device_parts import DeviceFindings, find_in_part, join_device_parts
 from detectors.devices import DeviceParams, find_slow_devices
-from paceline.engines.engines import Engine, EngineChoice, opened_engine
+from paceline.engines.engines import Engine
 from paceline.engines.local import LocalEngine
 from paceline.engines.partitions import PeerGroup, StorePlace, peer_groups, read_group
 from paceline.engines.spread_devices import spread_devices
@@ -87,13 +87,6 @@ def latencies() -> pl.DataFrame:
         device_kind=pl.lit("disk"),
         device=pl.format("nvme{}", pl.col("n") % 8),
     )
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Engine]:
-    """Ray with two workers, started once."""
-    with opened_engine(EngineChoice(name="ray", workers=2)) as engine:
-        yield engine
 
 
 @pytest.fixture
