@@ -8,7 +8,7 @@ from rich.console import Console
 
 from collectors.readings import FRAMES, Reading
 from collectors.sniffing import ReadOptions
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError
 from paceline.commands.arguments import refused
 from paceline.progress import progress_bar
 from paceline.stored_sources import StoredSpan, read_places
@@ -33,5 +33,5 @@ def read_history(
     try:
         with progress_bar("Reading", Console(stderr=True)) as say:
             return read_places(paths, options, StoredSpan(), say, frames)
-    except (FileNotFoundError, NewerStoreError) as error:
+    except (FileNotFoundError, UnreadableStoreError) as error:
         raise refused(str(error), code=1) from error

@@ -246,7 +246,7 @@ def open_source(
     Raises:
         NoSuchPathError: There is no such file or folder.
         NoSeriesError: A file of series is empty or torn.
-        NewerStoreError: A newer Paceline wrote the store.
+        UnreadableStoreError: A newer Paceline wrote the store, or files of it are torn or gone.
     """
     if place.startswith(("http://", "https://")):
         return PrometheusSource(name=place, ends=ends)

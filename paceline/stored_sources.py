@@ -50,7 +50,7 @@ def read_places(
     Raises:
         NoSuchPathError: One of them does not exist.
         NoStoreError: There is no store at an address of an object storage.
-        NewerStoreError: A newer Paceline wrote a store.
+        UnreadableStoreError: A newer Paceline wrote a store, or files of it are torn or gone.
     """
     stores = [path for path in paths if is_store(path)]
     others = [path for path in paths if path not in stores]
@@ -80,7 +80,7 @@ def read_store(
 
     Raises:
         NoStoreError: It is none.
-        NewerStoreError: A newer Paceline wrote it.
+        UnreadableStoreError: A newer Paceline wrote it, or files of it are torn or gone.
     """
     store = Store.open_at(str(root), options)
     until = None if span.end is None else span.end + timedelta(microseconds=1)

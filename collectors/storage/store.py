@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from collectors.readings import FRAMES, Reading
 from collectors.storage.addresses import address_of, is_address
 from collectors.storage.store_commits import NoStoreError, Place, commit_new, commit_part
+from collectors.storage.store_faults import reading_store
 from collectors.storage.store_migrations import make_tables, migrate_tables
 from collectors.storage.store_rows import changed_statements, unknown_rows
 from collectors.storage.store_tables import TABLES, WINDOWS, StoredTable
@@ -74,18 +75,19 @@ class Store:
 
         Raises:
             NoStoreError: There is none, and none is to be made.
-            NewerStoreError: A newer Paceline wrote it.
+            UnreadableStoreError: A newer Paceline wrote it, or its tables cannot be opened.
             StoreWriteError: Its disk is full, or it may not be written to.
         """
         root = address_of(root)
         place = Place(root=root, options=dict(options or {}))
         if not create and not place.is_there(WINDOWS.name):
             raise NoStoreError(f"no store at {root}; `paceline collect --store {root}` makes one")
-        try:
-            migrate_tables(place)
-        except NoStoreError:
-            make_tables(place)
-            migrate_tables(place)
+        with reading_store(root):
+            try:
+                migrate_tables(place)
+            except NoStoreError:
+                make_tables(place)
+                migrate_tables(place)
         return cls(place=place)
 
     def append(self, reading: Reading, origin: str, sequence: int) -> dict[str, int]:
@@ -162,10 +164,14 @@ class Store:
         Args:
             wanted: Which rows; null is all.
             frames: Names of those to read; the others stay empty.
+
+        Raises:
+            UnreadableStoreError: Files of it are torn or gone.
         """
-        found: dict[str, Any] = {
-            name: self.read(name, wanted).collect() for name in FRAMES if name in frames
-        }
+        with reading_store(self.place.root):
+            found: dict[str, Any] = {
+                name: self.read(name, wanted).collect() for name in FRAMES if name in frames
+            }
         return replace(Reading(), **found)
 
     def compact(self) -> Mapping[str, int]:

@@ -12,12 +12,13 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from collectors.storage.store_commits import Place, retried, write_error
+from collectors.storage.store_faults import UnreadableStoreError
 from collectors.storage.store_tables import TABLES, StoredTable
 
 Migration = Callable[[DeltaTable, StoredTable], None]
 
 
-class NewerStoreError(ValueError):
+class NewerStoreError(UnreadableStoreError):
     """A store was written by a newer Paceline than this one."""
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from collectors.readings import FRAMES, Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.storage.store_commits import NoStoreError
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError
 from detectors.verdicts import Kind
 from paceline.analysis import Analysis, AnalysisParams, analyze, reject_reasons
 from paceline.commands.arguments import (
@@ -128,7 +128,7 @@ def _read(
             reading = read_places(paths, options, span, say)
         if request is not None:
             reading = join_readings([reading, pull(request)])
-    except (NoSuchPathError, NoStoreError, NewerStoreError, PullError) as error:
+    except (NoSuchPathError, NoStoreError, UnreadableStoreError, PullError) as error:
         raise refused(str(error), code=1) from error
     if not any(reading.frame(name).height for name in FRAMES if name != "rejects"):
         reasons = [f"{one.count} x {one.reason}" for one in reject_reasons(reading.rejects)]

@@ -13,7 +13,7 @@ from collectors.storage.file_parts import FileReader
 from collectors.storage.pull_ledger import PullParams
 from collectors.storage.pull_windows import Puller, Source
 from collectors.storage.store import Store
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError
 from paceline.collecting import PASSING, Collected, Collector
 from paceline.commands.arguments import (
     BootOption,
@@ -162,7 +162,7 @@ def _source(url: str | None, matchers: dict[str, str]) -> Source | None:
 def _opened(root: str, storage_options: dict[str, str]) -> Store:
     try:
         return Store.open_at(root, storage_options, create=True)
-    except (NewerStoreError, *PASSING) as error:
+    except (UnreadableStoreError, *PASSING) as error:
         raise refused(str(error), code=1) from error
 
 

@@ -13,7 +13,7 @@ from collectors.readings import Reading, join_readings
 from collectors.sniffing import ReadOptions
 from collectors.storage.store import Store, Wanted
 from collectors.storage.store_commits import NoStoreError
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError, reading_store
 from paceline.checkups import Checkup, CheckupParams, GoneMetric, SourceCheck, examine
 from paceline.commands.arguments import (
     Format,
@@ -129,9 +129,10 @@ def _server(url: str, live: datetime, span: timedelta) -> tuple[Reading, list[So
 def _stored(root: str, live: datetime, span: timedelta) -> tuple[Reading, list[GoneMetric]]:
     """Return what a store has of the span, the last that it knew before it, and what is gone."""
     try:
-        store = Store.open_at(root)
-    except (NoStoreError, NewerStoreError) as error:
+        with reading_store(root):
+            store = Store.open_at(root)
+            recent = store.read_all(Wanted(since=live - span))
+            known = join_readings([recent, last_known(store, live - span)])
+            return known, gone_metrics(store, live - span)
+    except (NoStoreError, UnreadableStoreError) as error:
         raise refused(str(error), code=1) from error
-    recent = store.read_all(Wanted(since=live - span))
-    known = join_readings([recent, last_known(store, live - span)])
-    return known, gone_metrics(store, live - span)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from collectors.storage.store import Store
 from collectors.storage.store_commits import NoStoreError, StoreBusyError, StoreWriteError
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError, reading_store
 from detectors.peer_summaries import SummaryParams
 from paceline.commands.arguments import refused, utc
 from paceline.durations import NoDurationError, duration_of
@@ -52,9 +52,9 @@ def tidy_command(  # noqa: PLR0913, PLR0917 -- one argument an option of the com
         raise refused(str(error)) from error
     now = datetime.now(UTC) if as_of is None else utc(as_of)
     try:
-        with progress_bar("Tidying", Console(stderr=True)) as say:
+        with progress_bar("Tidying", Console(stderr=True)) as say, reading_store(store):
             done = tidy(Store.open_at(store), params, now, say)
-    except (NoStoreError, NewerStoreError, StoreBusyError, StoreWriteError) as error:
+    except (NoStoreError, UnreadableStoreError, StoreBusyError, StoreWriteError) as error:
         raise refused(str(error), code=1) from error
     typer.echo(_text(done), nl=False)
 

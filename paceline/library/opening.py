@@ -73,7 +73,7 @@ def open_store(
 
     Raises:
         NoStoreError: There is none.
-        NewerStoreError: A newer Paceline wrote it.
+        UnreadableStoreError: A newer Paceline wrote it, or files of it are torn or gone.
         NoDataError: It holds nothing of that time.
         UnknownRunError: No source tells of `run`.
     """

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from collectors.metrics.prometheus import RefusedQueryError, UnreachablePrometheusError
 from collectors.sniffing import ReadOptions
-from collectors.storage.store_migrations import NewerStoreError
+from collectors.storage.store_faults import UnreadableStoreError
 from paceline.commands.arguments import refused
 from paceline.progress import progress_bar
 from paceline.series_sources import NoSeriesError, SeriesSource, open_source
@@ -26,7 +26,7 @@ DEFAULT_DAYS: Final = 30
 
 UNREADABLE: Final = (
     NoSuchPathError,
-    NewerStoreError,
+    UnreadableStoreError,
     NoSeriesError,
     NoHistoryError,
     SeriesColumnsError,
